@@ -72,7 +72,7 @@ def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     from mizzen.frontends.torch.narrowing import read
     from mizzen.partition import Device
     from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
-    from mizzen.targets.ethos_u.system_config import resolve
+    from mizzen.targets.ethos_u.machine.system_config import resolve
 
     placed = place(lower(read(program), WINDOW_LIMITS), TosaRegions(resolve(target)), (), OFF, None)
     files: list[str] = []

@@ -35,9 +35,9 @@ from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.extract import extract
 from mizzen.partition import Device
 from mizzen.targets.ethos_n.config import INLINE, VARIANTS
-from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Stopped, generate
 
 Array = npt.NDArray[Any]

@@ -45,9 +45,9 @@ from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import maps_bytes
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.report.code import StreamCost
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import Cause, estimate
+from mizzen.targets.ethos_u.judge.timing import Cause, estimate
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Search
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -49,17 +49,22 @@ from mizzen.compiler.ethos_u.generator.search import arranged, made
 from mizzen.compiler.ethos_u.generator.sequences import BY_RULES, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Verdict
-from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Generator, Optimise
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim.machine import Simulator
-from mizzen.targets.ethos_u.system_config import (
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim.machine import Simulator
+from mizzen.targets.ethos_u.machine.config import (
+    ACCELERATORS,
+    EthosUConfiguration,
+    Generator,
+    Optimise,
+)
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import (
     resolve,
     system_configs,
     usable_memory_modes,
 )
+from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, read_files
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
-from mizzen.targets.ethos_u.vela_ini import BUNDLED, read_files
 
 SLOW_SECONDS = 20
 """Of a network that is printed for it."""

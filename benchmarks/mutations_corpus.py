@@ -98,7 +98,7 @@ def _artifacts(folder: Path) -> None:
 
 def _raw(folder: Path) -> None:
     from mizzen.artifact.steps import NpuStep
-    from mizzen.targets.ethos_u.vela_raw import raw
+    from mizzen.targets.ethos_u.vela.raw import raw
 
     for name in ("u55", "u85"):
         artifact = mizzen.load(folder / f"digits-{name}_vela.tflite")
@@ -191,7 +191,7 @@ def _said(*words: object) -> str:
 
 
 def _configurations(folder: Path) -> None:
-    from mizzen.targets.ethos_u.vela_ini import bundled_folder
+    from mizzen.targets.ethos_u.machine.vela_ini import bundled_folder
 
     for path in sorted((ROOT / "src" / "mizzen" / "boards").glob("*.toml")):
         shutil.copy(path, folder / f"board-{path.name}")

@@ -95,7 +95,7 @@ def _machine_read(path: Path) -> object:
 
 
 def _sections_read(path: Path) -> object:
-    from mizzen.targets.ethos_u.system_config import resolve
+    from mizzen.targets.ethos_u.machine.system_config import resolve
 
     return resolve(
         "ethos-u55-128",

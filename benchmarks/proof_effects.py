@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim.dma_kernel import transfers
-from mizzen.targets.ethos_u.sim.machine import Simulator
-from mizzen.targets.ethos_u.sim.memory import Memory, Run, Workspace, pieces
-from mizzen.targets.ethos_u.sim.operations import (
+from mizzen.targets.ethos_u.judge.sim.dma_kernel import transfers
+from mizzen.targets.ethos_u.judge.sim.machine import Simulator
+from mizzen.targets.ethos_u.judge.sim.memory import Memory, Run, Workspace, pieces
+from mizzen.targets.ethos_u.judge.sim.operations import (
     AccumulatorInput,
     Convolution,
     Dma,
@@ -32,7 +31,8 @@ from mizzen.targets.ethos_u.sim.operations import (
     Resize,
     Space,
 )
-from mizzen.targets.ethos_u.sim.plan import Computation, Encoded, Step
+from mizzen.targets.ethos_u.judge.sim.plan import Computation, Encoded, Step
+from mizzen.targets.ethos_u.machine.program import Program
 
 Array = npt.NDArray[Any]
 

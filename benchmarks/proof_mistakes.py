@@ -24,8 +24,8 @@ from mizzen.compiler.proof.options import ProofOptions
 from mizzen.frontends.tflite.lower import lower
 from mizzen.isa import Kind
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import decode
-from mizzen.targets.ethos_u.program import BY_CONFIG_WORD, Program
+from mizzen.targets.ethos_u.machine.commands import decode
+from mizzen.targets.ethos_u.machine.program import BY_CONFIG_WORD, Program
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
 Words = npt.NDArray[np.uint32]

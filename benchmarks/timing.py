@@ -54,12 +54,12 @@ from mizzen.analysis.cost import cost_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.report.cost import OperationCost
-from mizzen.targets.ethos_u.config import EthosUConfiguration, MemoryTiming, Port
-from mizzen.targets.ethos_u.hazards.maps import BRICK
-from mizzen.targets.ethos_u.program import RegionIndex
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import KernelWork, Timed, WorkKind, estimate
-from mizzen.targets.ethos_u.timing.reads import Moved, reads_of, write_of
+from mizzen.targets.ethos_u.judge.hazards.maps import BRICK
+from mizzen.targets.ethos_u.judge.timing import KernelWork, Timed, WorkKind, estimate
+from mizzen.targets.ethos_u.judge.timing.reads import Moved, reads_of, write_of
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, MemoryTiming, Port
+from mizzen.targets.ethos_u.machine.program import RegionIndex
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared"

@@ -15,7 +15,7 @@ from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.suite import DEFAULT_INPUTS, run
 from mizzen.conformance.table import markdown
 from mizzen.conformance.verdict import Row
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 PAGE = Path(__file__).with_name("reference") / "conformance.md"
 TABLES = {

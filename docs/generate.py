@@ -22,7 +22,7 @@ from mizzen.cli.parser import help_texts
 from mizzen.compiler.backend import backend_for
 from mizzen.isa import listing
 from mizzen.mesh.machine import key_page
-from mizzen.targets.ethos_u.commands import Arch, instruction_set
+from mizzen.targets.ethos_u.machine.commands import Arch, instruction_set
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -88,8 +88,8 @@ def command_line_page() -> str:
 
 def accelerators_page() -> str:
     """Return the accelerators, what is taken when nothing is asked for, and the bundled file."""
-    from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS
-    from mizzen.targets.ethos_u.vela_ini import BUNDLED, bundled_folder
+    from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS
+    from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, bundled_folder
 
     accelerators = [
         (f"`{row.name}`", row.macs, row.cores, row.shram_kib or "-", f"`{row.config_word:#010x}`")

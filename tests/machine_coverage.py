@@ -12,10 +12,10 @@ from enum import Enum
 from typing import Any
 
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import Arch, decode, instruction_set
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Outcome, Simulator
-from mizzen.targets.ethos_u.sim.hardware import hardware_of
+from mizzen.targets.ethos_u.judge.sim import Outcome, Simulator
+from mizzen.targets.ethos_u.judge.sim.hardware import hardware_of
+from mizzen.targets.ethos_u.machine.commands import Arch, decode, instruction_set
+from mizzen.targets.ethos_u.machine.program import Program
 
 Fact = tuple[str, str, str, str]
 """Family, operation and mode, field, value."""

@@ -70,7 +70,7 @@ def test_options_go_whole_from_users_to_backends() -> None:
         for argument in (*node.args.args, *node.args.kwonlyargs)
         if argument.arg == "arena_cache_size"
     ]
-    assert {row.partition(":")[0] for row in named} == {"targets/ethos_u/system_config.py"}
+    assert {row.partition(":")[0] for row in named} == {"targets/ethos_u/machine/system_config.py"}
     assert len(named) <= 4
 
 

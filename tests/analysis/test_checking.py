@@ -15,7 +15,7 @@ from mizzen.analysis.checking import ArtifactCheck, StepCheck, check_artifact
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.vela_raw import raw
+from mizzen.targets.ethos_u.vela.raw import raw
 
 Words = npt.NDArray[np.uint32]
 WAITS = (0x11, 0x12)

@@ -19,9 +19,9 @@ from mizzen.package.device import (
     TensorsArgument,
 )
 from mizzen.package.device.memory import plan
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program
 
 DTYPES = {
     name: getattr(torch, name)

@@ -26,8 +26,8 @@ from mizzen.cpu import tflm
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA
-from mizzen.targets.ethos_u.codec import decoding
-from mizzen.targets.ethos_u.sim import machine
+from mizzen.targets.ethos_u.judge.codec import decoding
+from mizzen.targets.ethos_u.judge.sim import machine
 
 from .networks import N78, U55, U85, Array, convolutions, islands, random
 from .test_artifact import memory_cell

@@ -17,7 +17,7 @@ from mizzen.boards import (
     reading,
 )
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 EVERY = [find_board(name) for name in board_names()]
 BOARDS = [board for board in EVERY if board.places]

@@ -15,8 +15,8 @@ import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report import Area, Device
-from mizzen.targets.ethos_u.commands import Arch, decode
-from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.commands import Arch, decode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 from .ethos_u.networks import MAP, Net, error, regions, report_of
 

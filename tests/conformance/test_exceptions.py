@@ -12,8 +12,8 @@ from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.exceptions import EXCUSES, excused
 from mizzen.conformance.suite import judge
 from mizzen.conformance.verdict import Difference, Row, Verdict
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 CASES = {case.name: case for case in cases()}
 DEPRECATED = {

@@ -12,7 +12,7 @@ from mizzen.conformance.cases import cases, selected
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.suite import run
 from mizzen.conformance.table import markdown
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 SAMPLE = ("ARG_MAX", "GELU", "PRELU", "SUM", "TILE")
 SAMPLES = {

@@ -13,7 +13,7 @@ from mizzen.conformance.suite import compare, judge
 from mizzen.conformance.verdict import Difference, Row, Verdict
 from mizzen.cpu import litert as litert_kernels
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 REGOR, LEGACY = Compiler.REGOR, Compiler.LEGACY
 FULL = (1, 5, 6, 7)

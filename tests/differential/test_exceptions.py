@@ -23,12 +23,12 @@ from mizzen.conformance.oracles import litert
 from mizzen.conformance.suite import judge, random_inputs
 from mizzen.conformance.verdict import Verdict
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
-from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise
-from mizzen.targets.ethos_u.sim.plan import Step
-from mizzen.targets.ethos_u.sim.pooling_kernel import PoolingKernel
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim.operations import Convolution, Elementwise
+from mizzen.targets.ethos_u.judge.sim.plan import Step
+from mizzen.targets.ethos_u.judge.sim.pooling_kernel import PoolingKernel
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 Array = npt.NDArray[Any]
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256")

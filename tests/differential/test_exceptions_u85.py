@@ -17,7 +17,7 @@ from mizzen.conformance.suite import judge, random_inputs
 from mizzen.conformance.verdict import Verdict
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .cases_u85 import typed
 

@@ -13,7 +13,7 @@ import pytest
 import mizzen
 from mizzen.conformance.suite import random_inputs
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 SAMPLE = (
     ("ethos-u55-32", "Performance"),

@@ -13,8 +13,8 @@ import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.program import Program
 
 CODES = ("E5", "E6")
 NETWORKS = (

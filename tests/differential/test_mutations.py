@@ -15,11 +15,11 @@ from mizzen.conformance.cases import cases
 from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
 from mizzen.conformance.suite import random_inputs
-from mizzen.targets.ethos_u.sim import pooling_kernel as pooling
-from mizzen.targets.ethos_u.sim import registers_u55
-from mizzen.targets.ethos_u.sim.operations import Clip, Kernel
-from mizzen.targets.ethos_u.sim.registers_u55 import RegistersU55
-from mizzen.targets.ethos_u.sim.rounding import Rounding
+from mizzen.targets.ethos_u.judge.sim import pooling_kernel as pooling
+from mizzen.targets.ethos_u.judge.sim import registers_u55
+from mizzen.targets.ethos_u.judge.sim.operations import Clip, Kernel
+from mizzen.targets.ethos_u.judge.sim.registers_u55 import RegistersU55
+from mizzen.targets.ethos_u.judge.sim.rounding import Rounding
 
 CASES = {case.name: case for case in cases()}
 Mutation = Callable[[pytest.MonkeyPatch], None]

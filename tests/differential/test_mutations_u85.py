@@ -17,13 +17,13 @@ from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
 from mizzen.conformance.suite import random_inputs
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.sim import elementwise_kernel as elementwise
-from mizzen.targets.ethos_u.sim import pooling_kernel as pooling
-from mizzen.targets.ethos_u.sim import registers_u85, weights_u85
-from mizzen.targets.ethos_u.sim.operations import Activation, Binary, FeatureMap
-from mizzen.targets.ethos_u.sim.registers_u85 import RegistersU85
-from mizzen.targets.ethos_u.sim.rounding import DOUBLING_BITS, Rounding, Scale
-from mizzen.targets.ethos_u.sim.weights_u85 import LayoutU85
+from mizzen.targets.ethos_u.judge.sim import elementwise_kernel as elementwise
+from mizzen.targets.ethos_u.judge.sim import pooling_kernel as pooling
+from mizzen.targets.ethos_u.judge.sim import registers_u85, weights_u85
+from mizzen.targets.ethos_u.judge.sim.operations import Activation, Binary, FeatureMap
+from mizzen.targets.ethos_u.judge.sim.registers_u85 import RegistersU85
+from mizzen.targets.ethos_u.judge.sim.rounding import DOUBLING_BITS, Rounding, Scale
+from mizzen.targets.ethos_u.judge.sim.weights_u85 import LayoutU85
 
 from .cases_u85 import cases_u85
 

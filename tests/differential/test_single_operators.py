@@ -11,7 +11,7 @@ from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case
 from mizzen.conformance.suite import judge
 from mizzen.conformance.verdict import Verdict
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 FIRST = "ethos-u55-128"
 OTHERS = ("ethos-u55-32", "ethos-u65-512", "ethos-u85-256")

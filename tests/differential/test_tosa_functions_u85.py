@@ -17,8 +17,8 @@ from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.reference import evaluate
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 

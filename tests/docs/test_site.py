@@ -24,11 +24,11 @@ from mizzen.targets.ethos_n.legal import OPERATIONS
 from mizzen.targets.ethos_n.legal import rules as ethos_n_rules
 from mizzen.targets.ethos_n.patterns import TABLE
 from mizzen.targets.ethos_n.sim.inferred import INFERRED
-from mizzen.targets.ethos_u.commands import Arch, instruction_set
-from mizzen.targets.ethos_u.config import ACCELERATORS
 from mizzen.targets.ethos_u.legal.tflite import RULES
 from mizzen.targets.ethos_u.legal.tosa import LAYOUT_RULES
 from mizzen.targets.ethos_u.legal.tosa import RULES as TOSA_RULES
+from mizzen.targets.ethos_u.machine.commands import Arch, instruction_set
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.device import device_program
 from mizzen.boards import find_board
 from mizzen.package.device import NpuCall
-from mizzen.targets.ethos_u.driver import parse
+from mizzen.targets.ethos_u.machine.driver import parse
 
 from .compilers import FIRMWARE, build, configure
 

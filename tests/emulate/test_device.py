@@ -18,10 +18,10 @@ from mizzen.emulate.guest import GuestMemory
 from mizzen.emulate.processor import Deadline
 from mizzen.emulate.queue import TimeIsUpError
 from mizzen.emulate.registers import FAULTS, RESET_ID, Access, register_map
-from mizzen.targets.ethos_u.commands import Arch, Instruction, encode, instruction_set
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.commands import Arch, Instruction, encode, instruction_set
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.program import Program
 
 BOARD = find_board("corstone300")
 MODEL, ARENA = 0x7000_0000, 0x3100_0000

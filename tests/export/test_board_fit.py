@@ -17,9 +17,9 @@ from mizzen.diagnostics import Diagnostic
 from mizzen.export import board_fit, c_container, memory_fit
 from mizzen.export.board_fit import RELEASED
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 MAP = (1, 8, 8, 16)
 U55 = "ethos-u55-128"

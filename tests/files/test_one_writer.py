@@ -25,8 +25,8 @@ ALLOWED = {
     ("artifact/archive.py", "ZipFile"): "into bytes",
     ("artifact/host_steps.py", "save"): "into bytes",
     ("archives/unpacking.py", "ZipFile"): "into bytes",
-    ("targets/ethos_u/vela_raw/archive.py", "ZipFile"): "into bytes",
-    ("targets/ethos_u/vela_raw/archive.py", "open"): "a member of an archive in bytes",
+    ("targets/ethos_u/vela/raw/archive.py", "ZipFile"): "into bytes",
+    ("targets/ethos_u/vela/raw/archive.py", "open"): "a member of an archive in bytes",
     ("cli/outputs.py", "save"): "into bytes",
     ("cli/console.py", "open"): "/dev/null in the place of a pipe that is closed",
 }

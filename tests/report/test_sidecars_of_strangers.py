@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mizzen.targets.ethos_u.recorded_config import recorded
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.recorded_config import recorded
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 
 def configuration() -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mizzen.graph import Graph
 from mizzen.partition import Device, extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 Build = Callable[..., Any]
 Oracle = Callable[[Graph, Sequence[Array]], list[Array]]

@@ -24,11 +24,11 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
 from mizzen.package.pte import vela_bin
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.vela_ini import bundled_folder
 from mizzen.targets.ethos_u.vela.generate import options_text
-from mizzen.targets.ethos_u.vela_ini import bundled_folder
 from mizzen.torch import (
     EthosUCompileSpec,
     EthosUPartitioner,

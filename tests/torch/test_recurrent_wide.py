@@ -23,7 +23,7 @@ from mizzen.graph import Graph
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.torch import compile_converted
 
 Build = Callable[..., Any]

@@ -26,8 +26,8 @@ from mizzen.graph import DType, Graph, Value, integer_range
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.torch import compile_converted
 
 Build = Callable[..., Any]

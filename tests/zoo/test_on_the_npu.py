@@ -35,7 +35,7 @@ from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
 from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ZOO = Path(__file__).resolve().parents[2] / "examples"
 if str(ZOO) not in sys.path:

@@ -11,8 +11,8 @@ from mizzen.analysis.layers import layers
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Port
-from mizzen.targets.ethos_u.recorded_config import recorded
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS, EthosUConfiguration, Port
+from mizzen.targets.ethos_u.machine.recorded_config import recorded
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact

@@ -131,7 +131,7 @@ class Artifact:
 
         Errors E671 to E673 for accesses that may happen in either order, E674 for reads of bytes
         that nothing wrote, E675 for accesses outside the declared memory, E676 for outputs that
-        are not written. Raises as `mizzen.targets.ethos_u.hazards.find_hazards`.
+        are not written. Raises as `mizzen.targets.ethos_u.judge.hazards.find_hazards`.
         """
         reports = (step.hazards for step in self._every_step if isinstance(step, NpuStep))
         return tuple(found for report in reports for found in report.diagnostics)

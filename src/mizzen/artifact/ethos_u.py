@@ -39,15 +39,15 @@ from mizzen.frontends.tflite.memory_plan import (
 )
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.isa import Kind
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.base_pointers import base_pointers
-from mizzen.targets.ethos_u.listing import ProgramListing, list_program
-from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.base_pointers import base_pointers
+from mizzen.targets.ethos_u.machine.listing import ProgramListing, list_program
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 from mizzen.targets.families import ETHOS_U as FAMILY
 
 if TYPE_CHECKING:
-    from mizzen.targets.ethos_u.sim import Simulator
-    from mizzen.targets.ethos_u.sim.watch import Watch
+    from mizzen.targets.ethos_u.judge.sim import Simulator
+    from mizzen.targets.ethos_u.judge.sim.watch import Watch
 
 MEMORY_INPUTS = FAMILY.memory_inputs
 
@@ -121,26 +121,26 @@ class EthosUPrograms(NpuFamily):
 
     def simulator(self, program: Program) -> Simulator:
         """Plan a program's execution."""
-        from mizzen.targets.ethos_u.sim import Simulator
+        from mizzen.targets.ethos_u.judge.sim import Simulator
 
         return Simulator(program)
 
     def watched(self, simulator: Simulator, offsets_bytes: Collection[int]) -> WatchedStream:
         """Return a simulator of the same plan that shows what some commands write."""
-        from mizzen.targets.ethos_u.sim.watch import Watch
+        from mizzen.targets.ethos_u.judge.sim.watch import Watch
 
         watch = Watch(offsets_bytes)
         return WatchedStream(simulator.watched(watch), watch)
 
     def constants(self, simulator: Simulator) -> dict[int, dict[str, npt.NDArray[Any]]]:
         """Return weights, biases, scales and tables, decoded, and settings."""
-        from mizzen.targets.ethos_u.sim.constants import constants_of
+        from mizzen.targets.ethos_u.judge.sim.constants import constants_of
 
         return constants_of(simulator.program, simulator.plan)
 
     def hazards(self, program: Program, around: Surroundings | None = None) -> HazardReport:
         """Find accesses that no wait and no block dependency orders."""
-        from mizzen.targets.ethos_u import hazards
+        from mizzen.targets.ethos_u.judge import hazards
 
         if around is None:
             return hazards.find_hazards(program)

@@ -41,9 +41,9 @@ from mizzen.package.pte.reading import (
 )
 from mizzen.package.pte.vela_bin import VelaBin, VelaTensor
 from mizzen.package.pte.writing import DELEGATE
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.base_pointers import require_memory, with_regions_of
-from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.base_pointers import require_memory, with_regions_of
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 
 QUANTIZE = QUANTIZED + "quantize_per_tensor.out"
 DEQUANTIZE = QUANTIZED + "dequantize_per_tensor.out"

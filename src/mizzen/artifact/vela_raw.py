@@ -8,7 +8,7 @@ from mizzen.artifact.interface import TensorInfo, Variable, zero_of
 from mizzen.artifact.program import CompiledPart
 from mizzen.artifact.steps import NpuStep
 from mizzen.frontends.tflite import Quantization
-from mizzen.targets.ethos_u.vela_raw import raw
+from mizzen.targets.ethos_u.vela.raw import raw
 
 
 def contents_of(data: bytes, name: str) -> Contents:

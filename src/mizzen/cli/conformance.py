@@ -77,7 +77,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.conformance.cases import selected
     from mizzen.conformance.compilers import Compiler
     from mizzen.conformance.suite import run
-    from mizzen.targets.ethos_u.system_config import resolve
+    from mizzen.targets.ethos_u.machine.system_config import resolve
 
     chosen = selected(options.operator, options.type)
     names: Sequence[str] = options.accelerator_config

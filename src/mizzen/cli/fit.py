@@ -75,7 +75,7 @@ def for_board(asked: Keywords, board: Board | None) -> Keywords:
 def _mode(board: Board, accelerator: str | None) -> str | None:
     """Return a memory mode of the board; None where the accelerator's default is one of them."""
     from mizzen.compiler.options import DEFAULT_ACCELERATOR
-    from mizzen.targets.ethos_u.config import ACCELERATORS
+    from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
     row = ACCELERATORS.get(accelerator or DEFAULT_ACCELERATOR)
     names = [name for mode in board.modes for name in mode.names]

@@ -20,10 +20,10 @@ from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.report.compilation import SRAM, CompileReport
 from mizzen.report.memory import Allocation, MemoryReport, Use
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
-from mizzen.targets.ethos_u.recorded_config import recorded
-from mizzen.targets.ethos_u.system_config import usable_memory_modes
-from mizzen.targets.ethos_u.vela_ini import read_files
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Optimise
+from mizzen.targets.ethos_u.machine.recorded_config import recorded
+from mizzen.targets.ethos_u.machine.system_config import usable_memory_modes
+from mizzen.targets.ethos_u.machine.vela_ini import read_files
 
 SHOWN_AT_PEAK = 4
 """Tensors that are named; what is smaller is added up."""

@@ -26,8 +26,8 @@ from mizzen.files import temporary_folder
 from mizzen.frontends.tflite import Model
 from mizzen.report import CompileReport
 from mizzen.report.code import CodeChoice
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped, core_path, generate
 from mizzen.workers.child import Child
 

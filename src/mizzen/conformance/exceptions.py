@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.verdict import Row, Verdict
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85, Arch
 
 EVERY_TYPE = ("int8", "uint8", "int16", "int32", "bool")
 REGOR, LEGACY = (Compiler.REGOR,), (Compiler.LEGACY,)

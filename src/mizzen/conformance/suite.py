@@ -16,7 +16,7 @@ from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
 from mizzen.conformance.verdict import Difference, Row, Verdict
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 Array = npt.NDArray[Any]
 

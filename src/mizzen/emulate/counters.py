@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from mizzen.emulate.estimate import Cycles
 from mizzen.emulate.registers import COUNTERS
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine.commands import Arch
 
 CYCLE_COUNTER = 1 << 31
 COUNT_ENABLE, EVENT_RESET, CYCLE_RESET = 1 << 0, 1 << 1, 1 << 2

@@ -31,8 +31,8 @@ from mizzen.emulate.registers import (
     Status,
     register_map,
 )
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import Accelerator
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import Accelerator
 
 KEPT_DIAGNOSTICS = 20
 AFTER_ERROR = Diagnostic(

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.program import Program, accelerator_of
-from mizzen.targets.ethos_u.sim.operations import (
+from mizzen.targets.ethos_u.judge.sim.operations import (
     Convolution,
     Dma,
     Elementwise,
@@ -20,8 +19,9 @@ from mizzen.targets.ethos_u.sim.operations import (
     Operation,
     Pooling,
 )
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import estimate
+from mizzen.targets.ethos_u.judge.timing import estimate
+from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from mizzen.emulate.queue import TimeIsUpError
 from mizzen.emulate.registers import WINDOW_BYTES
 from mizzen.emulate.trace import NpuBus
 from mizzen.emulate.unmasking import behind
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine.commands import Arch
 
 LOOK_SECONDS = 0.05
 """How long firmware is left alone before it is looked whether it waits for ever."""

@@ -20,13 +20,10 @@ from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.emulate.estimate import NO_CYCLES, Cycles, TimingModel, elements, host_seconds
 from mizzen.emulate.guest import GuestMemory
 from mizzen.emulate.registers import REGIONS, RESET_ID, Channel
-from mizzen.targets.ethos_u.commands import Instruction, decode_partial
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.program import HardwareId, Program, accelerator_of
-from mizzen.targets.ethos_u.sim import Simulator
-from mizzen.targets.ethos_u.sim.hardware import hardware_of
-from mizzen.targets.ethos_u.sim.memory import OutsideRegionError
-from mizzen.targets.ethos_u.sim.operations import (
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim.hardware import hardware_of
+from mizzen.targets.ethos_u.judge.sim.memory import OutsideRegionError
+from mizzen.targets.ethos_u.judge.sim.operations import (
     Convolution,
     Dma,
     DmaEnd,
@@ -36,7 +33,10 @@ from mizzen.targets.ethos_u.sim.operations import (
     Stream,
     Where,
 )
-from mizzen.targets.ethos_u.sim.plan import REGISTERS, Computation
+from mizzen.targets.ethos_u.judge.sim.plan import REGISTERS, Computation
+from mizzen.targets.ethos_u.machine.commands import Instruction, decode_partial
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.program import HardwareId, Program, accelerator_of
 
 Bytes = npt.NDArray[np.uint8]
 Run = Callable[[], None]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, IntFlag
 from functools import cache
 
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85, Arch
 
 WORD = 0xFFFF_FFFF
 REGIONS = 8

@@ -18,8 +18,8 @@ from mizzen.emulate.image import Image, read_image
 from mizzen.emulate.processor import Core, Deadline, End, Limits
 from mizzen.emulate.result import MARKER, EmulationResult, failures, has_line, unique
 from mizzen.emulate.trace import NpuBus
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.system_config import find_accelerator
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.system_config import find_accelerator
 
 TIMEOUT_SECONDS = 60.0
 

@@ -15,8 +15,8 @@ from mizzen.export.project import Remedy, compiled_mode, memory_findings
 from mizzen.export.tables import tabulated
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, KernelCall, NpuCall
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.commands import Arch
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact

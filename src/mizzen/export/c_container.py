@@ -11,7 +11,7 @@ from mizzen.export.tables import tabulated
 from mizzen.package.c import encode
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, NpuCall
-from mizzen.targets.ethos_u import driver
+from mizzen.targets.ethos_u.machine import driver
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact

@@ -15,7 +15,7 @@ from mizzen.flatbuffer.pte import ENDING
 from mizzen.package.pte import reading, vela_bin
 from mizzen.package.pte.project import PteModel, project_files
 from mizzen.package.pte.reading import CallDelegate, CallKernel, PteProgram, PteTensor
-from mizzen.targets.ethos_u.program import RegionIndex
+from mizzen.targets.ethos_u.machine.program import RegionIndex
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact

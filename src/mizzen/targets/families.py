@@ -48,7 +48,7 @@ class Family:
 ETHOS_U = Family(
     "Ethos-U",
     "ethos-u",
-    "mizzen.targets.ethos_u.config:ACCELERATORS",
+    "mizzen.targets.ethos_u.machine.config:ACCELERATORS",
     "mizzen.artifact.ethos_u:ETHOS_U",
     "mizzen.compiler.ethos_u.backend:ETHOS_U",
     memory_inputs=4,

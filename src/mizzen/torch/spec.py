@@ -9,10 +9,10 @@ from os import PathLike
 from pathlib import Path
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
-from mizzen.targets.ethos_u.generator_options import with_options
-from mizzen.targets.ethos_u.system_config import resolve, with_placing
-from mizzen.targets.ethos_u.vela_ini import BUNDLED
+from mizzen.targets.ethos_u.generator.options import with_options
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Optimise
+from mizzen.targets.ethos_u.machine.system_config import resolve, with_placing
+from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED
 from mizzen.torch.vela_flags import asked, number_of_bytes, require_same
 
 OUTPUT_FORMAT = "vela"

@@ -13,8 +13,8 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import Device, MizzenError
 from mizzen.report.cost import Bound, CostReport
-from mizzen.targets.ethos_u.recorded_config import recorded
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.recorded_config import recorded
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 Compiled = Callable[[str, str], Artifact]
 

@@ -13,8 +13,8 @@ from mizzen.analysis.cost import PROCESSORS, cost_report
 from mizzen.analysis.cost.cpu import CLASSES
 from mizzen.analysis.cost.processors import Class
 from mizzen.frontends.tflite import macs, read
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 FVP = {
     # Arm's ML Embedded Evaluation Kit, docs/use_cases: cycles, beats of flash, of 8 bytes each

@@ -11,11 +11,11 @@ from mizzen.analysis.cost import cost_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.report.cost import Purpose
-from mizzen.targets.ethos_u.hazards.maps import BRICK, Box, Map
-from mizzen.targets.ethos_u.program import accelerator_of
-from mizzen.targets.ethos_u.timing import KernelWork
-from mizzen.targets.ethos_u.timing.reads import reads_of, write_of
-from mizzen.targets.ethos_u.timing.work import work_of
+from mizzen.targets.ethos_u.judge.hazards.maps import BRICK, Box, Map
+from mizzen.targets.ethos_u.judge.timing import KernelWork
+from mizzen.targets.ethos_u.judge.timing.reads import reads_of, write_of
+from mizzen.targets.ethos_u.judge.timing.work import work_of
+from mizzen.targets.ethos_u.machine.program import accelerator_of
 
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-512", "ethos-u85-256")
 

@@ -12,14 +12,14 @@ from mizzen.analysis.decisions import decisions
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.report.decisions import Decision
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.shared_buffer import CORES
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import KernelWork
-from mizzen.targets.ethos_u.timing.machine import machine_of
-from mizzen.targets.ethos_u.timing.vela_formula import vela_cycles
-from mizzen.targets.ethos_u.timing.work import work_of
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.judge.timing import KernelWork
+from mizzen.targets.ethos_u.judge.timing.machine import machine_of
+from mizzen.targets.ethos_u.judge.timing.vela_formula import vela_cycles
+from mizzen.targets.ethos_u.judge.timing.work import work_of
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 VELA = {"generator": "vela"}
 DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mizzen.analysis.memory.lifetimes import Event, joined, live_bytes, values_of
 from mizzen.report.memory import Use
-from mizzen.targets.ethos_u.hazards.footprint import footprint, grid, run
+from mizzen.targets.ethos_u.judge.hazards.footprint import footprint, grid, run
 
 
 def write(at: int, start: int, size: int, name: str, use: Use = Use.FEATURE_MAP) -> Event:

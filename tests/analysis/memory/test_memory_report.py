@@ -18,8 +18,8 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.memory import Allocation, MemoryReport, Use
-from mizzen.targets.ethos_u.driver import parse
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.driver import parse
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ROOT = Path(__file__).resolve().parents[3]
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"

@@ -16,7 +16,7 @@ import mizzen
 from mizzen.analysis.checking import check_artifact
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.machine.program import Program
 
 HERE = Path(__file__).parent
 ACCELERATORS = {

@@ -19,9 +19,9 @@ from mizzen.compiler.tflite_reference import Kernels
 from mizzen.frontends.tflite import Operator
 from mizzen.frontends.tflite.lower import Lowered, lower
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u.commands import Arch, decode
-from mizzen.targets.ethos_u.sim.machine import Simulator
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.judge.sim.machine import Simulator
+from mizzen.targets.ethos_u.machine.commands import Arch, decode
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 LAST_ENTRY = 127
 """Zero point of the differences that number entries of the table."""

@@ -17,9 +17,9 @@ from mizzen.conformance.cases import cases
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.commands import decode, encode
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.program import Program, accelerator_of
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.machine.commands import decode, encode
+from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 from mizzen.targets.ethos_u.vela import generate as vela
 
 from ...targets.ethos_u.generator.test_lower_operators import (  # noqa: TID252 tests are no package with a name

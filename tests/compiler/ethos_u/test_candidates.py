@@ -7,9 +7,9 @@ import pytest
 
 from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, rounds
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.config import Search
-from mizzen.targets.ethos_u.operations import Copy, Sequence, Tensor
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.operations import Copy, Sequence, Tensor
+from mizzen.targets.ethos_u.machine.config import Search
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ROOMY_BYTES = 1 << 20
 

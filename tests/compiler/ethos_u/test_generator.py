@@ -26,9 +26,9 @@ from mizzen.diagnostics import MizzenError
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict, choice_of
 from mizzen.report.compilation import as_dict, from_dict
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Optimise
-from mizzen.targets.ethos_u.operations import Sequence
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Optimise
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .networks import Net, error, report_of

@@ -13,9 +13,9 @@ from mizzen.compiler.ethos_u.generator.judging import judged, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import maps_bytes
 from mizzen.compiler.ethos_u.generator.sequences import Source
-from mizzen.targets.ethos_u.config import Generator
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.machine.config import Generator
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 

@@ -12,10 +12,10 @@ from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u.cascade import peak_bytes
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Search
-from mizzen.targets.ethos_u.operations import Sequence
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.cascade import peak_bytes
+from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Search
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 ENOUGH_BYTES = 14_000

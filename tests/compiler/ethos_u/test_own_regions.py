@@ -16,8 +16,8 @@ from mizzen.graph import DType, Graph, ResizeMode, Value
 from mizzen.ops import Builder
 from mizzen.partition import extract
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.config import Generator
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import Generator
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela import generate as vela
 
 from .test_tosa import MAP, biases, rescale

@@ -24,9 +24,9 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report import read_sidecar
-from mizzen.targets.ethos_u.commands import Arch, decode
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import Arch, decode
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .networks import report_of
 

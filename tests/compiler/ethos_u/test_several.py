@@ -24,13 +24,13 @@ from mizzen.compiler.ethos_u.generator.search import Found
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.code import CodeChoice, Verdict
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, find_hazards
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
+from mizzen.targets.ethos_u.judge.hazards import EMPTY, Intervals, find_hazards
 from mizzen.targets.ethos_u.lift import Held, lift
-from mizzen.targets.ethos_u.operations import Sequence as Operations
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .networks import MAP, Net, report_of

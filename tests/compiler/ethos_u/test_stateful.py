@@ -13,8 +13,8 @@ from mizzen.compiler.proof.options import DEFAULT
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.frontends.tflite import read
 from mizzen.report import Device
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from ...targets.ethos_u.generator.streaming_networks import (  # noqa: TID252 tests are no package with a name
     random_streaming,

@@ -15,7 +15,7 @@ from mizzen.compiler.ethos_u.tables import wrong_table
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ACCELERATORS = ("ethos-u55-128", "ethos-u85-256")
 

@@ -20,8 +20,8 @@ from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA, TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped
 
 from .networks import MAP, Net, error, regions, report_of

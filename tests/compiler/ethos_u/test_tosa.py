@@ -17,7 +17,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.graph import DType, Graph, ResizeMode, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 ACCELERATOR = "ethos-u55-128"

@@ -15,9 +15,9 @@ import pytest
 from mizzen.package.c.kernel_rows import KERNELS, kernel_table, sources_of
 from mizzen.package.c.reader import decode
 from mizzen.package.firmware import firmware_folder
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")

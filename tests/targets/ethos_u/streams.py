@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine.commands import Arch
 
 # accelerator: (architecture, name in the compiled core, MACs, cores, system configuration, memory)
 ACCELERATORS = {

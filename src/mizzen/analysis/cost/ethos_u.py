@@ -8,9 +8,7 @@ from dataclasses import replace
 from mizzen.analysis.cost.rounding import whole_parts, whole_steps
 from mizzen.diagnostics import Device, Origin
 from mizzen.report.cost import Bound, OperationCost, Purpose, Span, Traffic, Unit
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Memory, Port
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.timing import (
+from mizzen.targets.ethos_u.judge.timing import (
     INPUT_DEPTH,
     Cause,
     Held,
@@ -20,6 +18,8 @@ from mizzen.targets.ethos_u.timing import (
     WorkKind,
     estimate,
 )
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Memory, Port
+from mizzen.targets.ethos_u.machine.program import Program
 
 TRANSFER = "OP_DMA_START"
 """Transfers serve several operators, and belong to none."""

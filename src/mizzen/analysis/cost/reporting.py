@@ -19,10 +19,10 @@ from mizzen.artifact.steps import NpuStep, Step
 from mizzen.artifact.views import within
 from mizzen.diagnostics import fail
 from mizzen.report.cost import CostReport, OperationCost, Span
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.recorded_config import recorded
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.recorded_config import recorded
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ETHOS_N_CLOCK_HZ = 1e9
 """Taken for Ethos-N, whose artifacts know no clock."""

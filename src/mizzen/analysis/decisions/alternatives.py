@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from mizzen.report.decisions import PricedBlock
-from mizzen.targets.ethos_u.commands_values import AccFormat, UpscaleMode
-from mizzen.targets.ethos_u.hazards.blocks import Input
-from mizzen.targets.ethos_u.hazards.maps import Map
-from mizzen.targets.ethos_u.hazards.registers import Registers
-from mizzen.targets.ethos_u.operations import Blocking, Shape
-from mizzen.targets.ethos_u.schedule.blocks import traversals
-from mizzen.targets.ethos_u.schedule.choices import Choice, priced, ranked
-from mizzen.targets.ethos_u.schedule.cost import Constants, Stored, Traffic
-from mizzen.targets.ethos_u.schedule.facts import UNARY, Facts, Function, Kind
-from mizzen.targets.ethos_u.shared_buffer import Demand, subkernel_side
-from mizzen.targets.ethos_u.timing import KernelWork, WorkKind
-from mizzen.targets.ethos_u.timing.machine import Machine
+from mizzen.targets.ethos_u.generator.operations import Blocking, Shape
+from mizzen.targets.ethos_u.generator.schedule.blocks import traversals
+from mizzen.targets.ethos_u.generator.schedule.choices import Choice, priced, ranked
+from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
+from mizzen.targets.ethos_u.generator.schedule.facts import UNARY, Facts, Function, Kind
+from mizzen.targets.ethos_u.generator.shared_buffer import Demand, subkernel_side
+from mizzen.targets.ethos_u.judge.hazards.blocks import Input
+from mizzen.targets.ethos_u.judge.hazards.maps import Map
+from mizzen.targets.ethos_u.judge.hazards.registers import Registers
+from mizzen.targets.ethos_u.judge.timing import KernelWork, WorkKind
+from mizzen.targets.ethos_u.judge.timing.machine import Machine
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat, UpscaleMode
 
 KERNEL_FIRST, DEPTH_FIRST = "kernel first", "depth first"
 FUNCTIONS = {"": Function.NONE, "relu": Function.RELU, "table": Function.TABLE}

@@ -12,16 +12,16 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.report.cost import OperationCost
 from mizzen.report.decisions import Banks, Decision
 from mizzen.report.words import MEMORY_NAMES, size
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.hazards.maps import MemoryBlock
-from mizzen.targets.ethos_u.hazards.operations import Kernel, Transfer
-from mizzen.targets.ethos_u.hazards.registers import Registers
-from mizzen.targets.ethos_u.hazards.stream import Queue, Wait, steps
-from mizzen.targets.ethos_u.program import Program, accelerator_of
-from mizzen.targets.ethos_u.shared_buffer import CORES, OUTPUT_BANKS, TABLE_BANKS, Core
-from mizzen.targets.ethos_u.timing import KernelWork, TransferWork
-from mizzen.targets.ethos_u.timing.machine import Machine, machine_of
-from mizzen.targets.ethos_u.timing.work import work_of
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES, OUTPUT_BANKS, TABLE_BANKS, Core
+from mizzen.targets.ethos_u.judge.hazards.maps import MemoryBlock
+from mizzen.targets.ethos_u.judge.hazards.operations import Kernel, Transfer
+from mizzen.targets.ethos_u.judge.hazards.registers import Registers
+from mizzen.targets.ethos_u.judge.hazards.stream import Queue, Wait, steps
+from mizzen.targets.ethos_u.judge.timing import KernelWork, TransferWork
+from mizzen.targets.ethos_u.judge.timing.machine import Machine, machine_of
+from mizzen.targets.ethos_u.judge.timing.work import work_of
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 
 
 def decisions(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mizzen.analysis.memory.layout import Constant, ConstantRead
-from mizzen.targets.ethos_u.hazards.footprint import run
-from mizzen.targets.ethos_u.hazards.intervals import Intervals
+from mizzen.targets.ethos_u.judge.hazards.footprint import run
+from mizzen.targets.ethos_u.judge.hazards.intervals import Intervals
 
 
 def divided(constants: Iterable[Constant], reads: Sequence[ConstantRead]) -> Iterator[Constant]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mizzen.artifact.steps import NpuStep
 from mizzen.report.memory import Use
-from mizzen.targets.ethos_u.hazards.intervals import Intervals
+from mizzen.targets.ethos_u.judge.hazards.intervals import Intervals
 
 ARENA, CACHE, CONSTANTS, RUNTIME = "arena", "cache", "constants", "runtime"
 """Areas. The cache is the NPU's fast scratch memory, where that is memory of its own."""

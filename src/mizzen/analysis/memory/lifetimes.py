@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.report.memory import Use
-from mizzen.targets.ethos_u.hazards.intervals import Intervals, merged
+from mizzen.targets.ethos_u.judge.hazards.intervals import Intervals, merged
 
 TABLE_CELLS = 1 << 24
 """Bytes of a table of what is alive, of which there are as many as it takes."""

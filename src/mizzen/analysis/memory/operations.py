@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from mizzen.analysis.memory.layout import READ_ONLY, Call, ConstantRead, Held, Layout
 from mizzen.analysis.memory.lifetimes import Event
 from mizzen.report.memory import Use
-from mizzen.targets.ethos_u.hazards.footprint import run
-from mizzen.targets.ethos_u.hazards.intervals import Intervals
-from mizzen.targets.ethos_u.hazards.maps import BRICK, Kind
-from mizzen.targets.ethos_u.hazards.operations import Access, Operation, Transfer
-from mizzen.targets.ethos_u.hazards.stream import Wait, steps
-from mizzen.targets.ethos_u.program import Program, TensorAddress, accelerator_of
+from mizzen.targets.ethos_u.judge.hazards.footprint import run
+from mizzen.targets.ethos_u.judge.hazards.intervals import Intervals
+from mizzen.targets.ethos_u.judge.hazards.maps import BRICK, Kind
+from mizzen.targets.ethos_u.judge.hazards.operations import Access, Operation, Transfer
+from mizzen.targets.ethos_u.judge.hazards.stream import Wait, steps
+from mizzen.targets.ethos_u.machine.program import Program, TensorAddress, accelerator_of
 
 WHAT = {"weights": "weights", "scales": "scales"}
 """Constants that an operation reads, by what the stream calls them; the rest are tables."""

@@ -18,9 +18,9 @@ from mizzen.artifact.saving import own_ending
 from mizzen.artifact.steps import read_network
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.memory import Allocation, AreaUse, MemoryReport, Use
-from mizzen.targets.ethos_u.config import ACCELERATORS, EthosUConfiguration, Memory
-from mizzen.targets.ethos_u.recorded_config import recorded
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS, EthosUConfiguration, Memory
+from mizzen.targets.ethos_u.machine.recorded_config import recorded
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 TFLITE = ".tflite"
 

@@ -28,7 +28,7 @@ from mizzen.artifact.ethos_n import NpuProgram
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.package.device.memory import aligned
 from mizzen.report.memory import Use
-from mizzen.targets.ethos_u.program import Program, RegionIndex
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 
 
 def step_layout(artifact: Artifact) -> Layout:

@@ -31,7 +31,7 @@ from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.frontends.tflite.subgraphs import called
 from mizzen.report.memory import Use
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.machine.program import Program
 
 OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)
 """What TensorFlow Lite Micro's interpreter executes."""

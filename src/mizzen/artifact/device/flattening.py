@@ -32,8 +32,8 @@ from mizzen.package.device import (
     TensorArgument,
     Transfer,
 )
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 
 if TYPE_CHECKING:
     from mizzen.artifact.execution import Contents

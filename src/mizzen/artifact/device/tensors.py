@@ -12,7 +12,7 @@ from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Model, Tensor
 from mizzen.package.device import DeviceTensor
-from mizzen.targets.ethos_u.program import TensorAddress
+from mizzen.targets.ethos_u.machine.program import TensorAddress
 
 if TYPE_CHECKING:
     from mizzen.artifact.execution import Contents

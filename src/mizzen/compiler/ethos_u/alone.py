@@ -23,10 +23,10 @@ from mizzen.frontends.tflite import Operator, Tensor
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
 from mizzen.ops.control_flow import Custom
-from mizzen.targets.ethos_u.sim.machine import Simulator
-from mizzen.targets.ethos_u.sim.memory import MapView, Memory, Workspace, pieces
-from mizzen.targets.ethos_u.sim.operations import Dma, FeatureMap
-from mizzen.targets.ethos_u.sim.plan import Step
+from mizzen.targets.ethos_u.judge.sim.machine import Simulator
+from mizzen.targets.ethos_u.judge.sim.memory import MapView, Memory, Workspace, pieces
+from mizzen.targets.ethos_u.judge.sim.operations import Dma, FeatureMap
+from mizzen.targets.ethos_u.judge.sim.plan import Step
 
 Array = npt.NDArray[Any]
 

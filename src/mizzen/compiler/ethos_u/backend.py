@@ -14,10 +14,10 @@ from mizzen.compiler.support import Support
 from mizzen.diagnostics import MizzenError, ProgressCallback, fail
 from mizzen.frontends.tflite import Model
 from mizzen.targets import families
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, Optimise
-from mizzen.targets.ethos_u.generator_options import CHANGES, with_options
-from mizzen.targets.ethos_u.system_config import DEFAULT, resolve
+from mizzen.targets.ethos_u.generator.options import CHANGES, with_options
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, Optimise
+from mizzen.targets.ethos_u.machine.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact

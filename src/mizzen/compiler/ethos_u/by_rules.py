@@ -14,7 +14,7 @@ from mizzen.compiler.ethos_u.variables import keeps_variables
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 
 def by_rules(

@@ -13,9 +13,9 @@ from mizzen.compiler.refusals import HidingSearch
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Model, Operator, macs
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite_tensors import STOPS
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped
 
 TRIES = 64

@@ -17,7 +17,7 @@ from mizzen.compiler.proof.difference import Difference, difference
 from mizzen.compiler.proof.written import SAYS_SOMETHING
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
-from mizzen.targets.ethos_u.sim.plan import Encoded
+from mizzen.targets.ethos_u.judge.sim.plan import Encoded
 
 Array = npt.NDArray[Any]
 

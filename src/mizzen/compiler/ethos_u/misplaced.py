@@ -16,7 +16,7 @@ import numpy as np
 
 from mizzen.diagnostics import Reason
 from mizzen.frontends.tflite import Model, Operator
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine.commands import Arch
 
 PARTS = frozenset(("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK"))
 """Operators that give parts of a tensor."""

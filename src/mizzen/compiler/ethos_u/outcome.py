@@ -25,11 +25,11 @@ from mizzen.frontends.tflite.subgraphs import CALLERS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
 from mizzen.report.proof import NOT_PROVED, Proof
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import breaches
 from mizzen.targets.ethos_u.legal.tflite_defects import confused_biases, defects
 from mizzen.targets.ethos_u.legal.tflite_tensors import OperatorFacts, TensorFacts
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.generate import Compiled, Stopped
 
 STOPS_COMPILER = "stops-the-compiler"

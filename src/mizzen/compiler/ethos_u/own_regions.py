@@ -25,8 +25,8 @@ from mizzen.partition import extract
 from mizzen.passes import Pipeline
 from mizzen.reference import evaluate
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.lower import lower
+from mizzen.targets.ethos_u.generator.lower import lower
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
 

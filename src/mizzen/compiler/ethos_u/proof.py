@@ -41,8 +41,8 @@ from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.report.proof import Proof
 from mizzen.targets.bounds import Bound
-from mizzen.targets.ethos_u.sim.plan import Encoded
-from mizzen.targets.ethos_u.sim.watch import Watch
+from mizzen.targets.ethos_u.judge.sim.plan import Encoded
+from mizzen.targets.ethos_u.judge.sim.watch import Watch
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
 Array = npt.NDArray[Any]

@@ -27,8 +27,6 @@ from mizzen.partition import Extracted, Partition, in_order
 from mizzen.partition.placement import Legal
 from mizzen.passes import standard
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import (
     WINDOW_LIMITS,
     WRONG,
@@ -36,6 +34,8 @@ from mizzen.targets.ethos_u.legal.tosa import (
     reasons,
     reasons_as_compiled,
 )
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 

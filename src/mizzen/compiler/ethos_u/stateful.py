@@ -26,7 +26,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
 from mizzen.report.proof import Proof
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 REASON = "Vela leaves the network's variables to the CPU"
 MOST_STEPS = 16

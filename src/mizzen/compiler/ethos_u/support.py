@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.config import ACCELERATORS, TRAITS, Accelerator
+from mizzen.targets.ethos_u.judge.sim.hardware import hardware_of
+from mizzen.targets.ethos_u.judge.sim.inferred import INFERRED
 from mizzen.targets.ethos_u.legal.tflite import RULES
 from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
-from mizzen.targets.ethos_u.program import HardwareId
-from mizzen.targets.ethos_u.sim.hardware import hardware_of
-from mizzen.targets.ethos_u.sim.inferred import INFERRED
-from mizzen.targets.ethos_u.vela_ini import Sections, bundled_files, read_files
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS, Accelerator
+from mizzen.targets.ethos_u.machine.program import HardwareId
+from mizzen.targets.ethos_u.machine.vela_ini import Sections, bundled_files, read_files
 
 GROUPS = ("System_Config", "Memory_Mode")
 SYSTEM_KEYS = ("core_clock", "axi0_port", "axi1_port")

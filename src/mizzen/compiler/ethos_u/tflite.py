@@ -39,7 +39,7 @@ from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.report.proof import NOT_PROVED, Proof
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
 
 if TYPE_CHECKING:
     from mizzen.compiler.ethos_u.proof import NetworkProof
@@ -454,7 +454,7 @@ def _begun(model: Model, options: ProofOptions) -> NetworkProof | MizzenError:
     except MizzenError as error:  # tensors that are no arrays of numbers
         return error
     begin(lowered)
-    from mizzen.targets.ethos_u.codec import decoding
+    from mizzen.targets.ethos_u.judge.codec import decoding
 
     decoding.begin()
     from mizzen.compiler.ethos_u.proof import NetworkProof

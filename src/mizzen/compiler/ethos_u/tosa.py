@@ -42,9 +42,9 @@ from mizzen.partition.placement import macs_of
 from mizzen.report import Device, OperatorPlacement
 from mizzen.report.code import Verdict
 from mizzen.report.proof import NOT_PROVED
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 

@@ -28,7 +28,7 @@ from mizzen.partition.placement import macs_of
 from mizzen.reference import evaluate
 from mizzen.report.code import Verdict
 from mizzen.report.proof import NOT_PROVED, Proof
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
 Array = npt.NDArray[Any]

@@ -23,7 +23,7 @@ from mizzen.ops.control_flow import Constant
 from mizzen.package import tosa as package
 from mizzen.partition import extract_operations
 from mizzen.report.proof import Proof
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, Stopped, generate
 

@@ -17,7 +17,7 @@ from mizzen.graph import DType, Graph, Operation, Value
 from mizzen.ops.control_flow import Constant
 from mizzen.ops.type_conversion import Rescale
 from mizzen.partition import extract_operations
-from mizzen.targets.ethos_u.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.generate import Cause, NetworkForm, Stopped, generate
 
 PROBE_SECONDS = 20.0

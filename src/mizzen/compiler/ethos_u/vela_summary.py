@@ -18,7 +18,7 @@ from mizzen.escaping import csv_cell
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
     from mizzen.report.compilation import Measure
-    from mizzen.targets.ethos_u.config import EthosUConfiguration, Port
+    from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Port
 
 GIB = 1024.0**3
 
@@ -145,7 +145,7 @@ def _bandwidth(configuration: EthosUConfiguration, memory: str) -> float:
 
 
 def _port(configuration: EthosUConfiguration, memory: str) -> Port | None:
-    from mizzen.targets.ethos_u.config import Port
+    from mizzen.targets.ethos_u.machine.config import Port
 
     return next((port for port in Port if configuration.memory(port).value == memory), None)
 

@@ -18,8 +18,8 @@ from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.graph import Value
 from mizzen.package.pte.vela_bin import VelaBin, VelaTensor, write
 from mizzen.partition import extract
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.program import Program, RegionIndex
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 from mizzen.torch.executorch.edge import read_edge
 from mizzen.torch.executorch.specification import is_own, spec_from
 

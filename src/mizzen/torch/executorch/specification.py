@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.vela_ini import BUNDLED
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED
 from mizzen.torch.spec import OUTPUT_FORMAT, EthosUCompileSpec
 
 TOSA, FLAGS, FORMAT, TARGET, OPTIONS, OWN = (

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mizzen.targets.ethos_u.commands import instruction_set
-from mizzen.targets.ethos_u.commands_values import AccFormat
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.hazards.operations import Kernel
-from mizzen.targets.ethos_u.hazards.registers import Registers
-from mizzen.targets.ethos_u.hazards.stream import steps
-from mizzen.targets.ethos_u.operations import Shape
-from mizzen.targets.ethos_u.program import Program, accelerator_of
-from mizzen.targets.ethos_u.shared_buffer import Demand, Parts, subkernel_side
+from mizzen.targets.ethos_u.generator.operations import Shape
+from mizzen.targets.ethos_u.generator.shared_buffer import Demand, Parts, subkernel_side
+from mizzen.targets.ethos_u.judge.hazards.operations import Kernel
+from mizzen.targets.ethos_u.judge.hazards.registers import Registers
+from mizzen.targets.ethos_u.judge.hazards.stream import steps
+from mizzen.targets.ethos_u.machine.commands import instruction_set
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 
 FIRST_TABLE = 16
 UNARY = ("LRELU", "ABS", "CLZ")

@@ -6,9 +6,7 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Blob,
     Blocking,
     Box,
@@ -26,13 +24,15 @@ from mizzen.targets.ethos_u.operations import (
     Staging,
     maps_read,
 )
-from mizzen.targets.ethos_u.shared_buffer import (
+from mizzen.targets.ethos_u.generator.shared_buffer import (
     CORES,
     LARGEST_BLOCK,
     demand_of,
     parts_of,
 )
-from mizzen.targets.ethos_u.weights import encode
+from mizzen.targets.ethos_u.generator.weights import encode
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+from mizzen.targets.ethos_u.machine.config import Accelerator
 
 ALIGNMENT = 16
 SCRATCH = 1

@@ -15,17 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.commands_values import (
-    AccFormat,
-    ClipRange,
-    ElementwiseMode,
-    IfmScaleMode,
-    Layout,
-    PoolingMode,
-    RoundMode,
-    UpscaleMode,
-)
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
     Activation,
     Box,
@@ -40,7 +30,17 @@ from mizzen.targets.ethos_u.operations import (
     Scale,
     Tensor,
 )
-from mizzen.targets.ethos_u.operations import Sequence as Operations
+from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    ClipRange,
+    ElementwiseMode,
+    IfmScaleMode,
+    Layout,
+    PoolingMode,
+    RoundMode,
+    UpscaleMode,
+)
 
 Array = npt.NDArray[Any]
 UNWRITTEN = 0xA5

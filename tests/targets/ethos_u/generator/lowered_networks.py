@@ -14,8 +14,8 @@ from mizzen.conformance.oracles import expected
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, read
 from mizzen.frontends.tflite.lower import lower as to_graph
-from mizzen.targets.ethos_u.lower import Lowered, lower
-from mizzen.targets.ethos_u.operations import Sequence as Operations
+from mizzen.targets.ethos_u.generator.lower import Lowered, lower
+from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
 
 from .interpreter import interpret
 

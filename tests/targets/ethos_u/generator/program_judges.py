@@ -6,12 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.commands import Arch, Instruction, decode, encode, instruction_set
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.operations import Sequence
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.commands import (
+    Arch,
+    Instruction,
+    decode,
+    encode,
+    instruction_set,
+)
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.program import Program
 
 from .interpreter import interpret, random_inputs
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.commands_values import ElementwiseMode, PoolingMode
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     ChannelScales,
@@ -25,6 +24,7 @@ from mizzen.targets.ethos_u.operations import (
     Shape,
     Tensor,
 )
+from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode
 
 INT8 = np.dtype(np.int8)
 WHOLE_RANGE = Activation(-128, 127)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mizzen.targets.ethos_u.arrange import columns_as_channels, swap
-from mizzen.targets.ethos_u.arrange.columns import Pixels
-from mizzen.targets.ethos_u.arrange.gather import gather_columns
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.operations import Bytes, Convolution, Kernel, Role, Sequence
+from mizzen.targets.ethos_u.generator.arrange import columns_as_channels, swap
+from mizzen.targets.ethos_u.generator.arrange.columns import Pixels
+from mizzen.targets.ethos_u.generator.arrange.gather import gather_columns
+from mizzen.targets.ethos_u.generator.operations import Bytes, Convolution, Kernel, Role, Sequence
+from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 from .interpreter import is_same
 from .sequences import Network

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.arrange.copies import copies, without_copy
-from mizzen.targets.ethos_u.arrange.widen import without_constant
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.arrange.copies import copies, without_copy
+from mizzen.targets.ethos_u.generator.arrange.widen import without_constant
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Bytes,
@@ -25,6 +24,7 @@ from mizzen.targets.ethos_u.operations import (
     Sequence,
     Shape,
 )
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 
 from .interpreter import is_same
 from .sequences import INT8, WHOLE_RANGE, Network

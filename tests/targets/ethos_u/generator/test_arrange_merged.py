@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.arrange.merged import merged
-from mizzen.targets.ethos_u.commands_values import PoolingMode, RoundMode
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.arrange.merged import merged
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Kernel,
@@ -22,6 +21,7 @@ from mizzen.targets.ethos_u.operations import (
     Shape,
     Tensor,
 )
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, RoundMode
 
 from .interpreter import is_same
 

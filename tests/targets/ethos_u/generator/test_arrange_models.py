@@ -13,14 +13,14 @@ import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.arrange import Layouts, best, in_planes, variants
-from mizzen.targets.ethos_u.arrange.copies import copies
-from mizzen.targets.ethos_u.emit import emit
+from mizzen.targets.ethos_u.generator.arrange import Layouts, best, in_planes, variants
+from mizzen.targets.ethos_u.generator.arrange.copies import copies
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.operations import Operation, Sequence
+from mizzen.targets.ethos_u.generator.schedule import Estimator, schedule
+from mizzen.targets.ethos_u.judge.timing import estimate
 from mizzen.targets.ethos_u.lift import lift
-from mizzen.targets.ethos_u.operations import Operation, Sequence
-from mizzen.targets.ethos_u.schedule import Estimator, schedule
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import estimate
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .interpreter import interpret, is_same, random_inputs
 from .program_judges import require_right

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mizzen.targets.ethos_u.arrange.needed import needed
-from mizzen.targets.ethos_u.commands_values import PoolingMode
-from mizzen.targets.ethos_u.operations import Kernel, Role, Sequence
+from mizzen.targets.ethos_u.generator.arrange.needed import needed
+from mizzen.targets.ethos_u.generator.operations import Kernel, Role, Sequence
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 
 from .interpreter import is_same
 from .sequences import Network

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Rows
 
-from mizzen.targets.ethos_u.arrange.planes import in_planes
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.arrange.planes import in_planes
+from mizzen.targets.ethos_u.generator.operations import (
     Bytes,
     Convolution,
     Copy,
@@ -16,6 +14,8 @@ from mizzen.targets.ethos_u.operations import (
     Role,
     Sequence,
 )
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 from .interpreter import is_same
 from .sequences import Network

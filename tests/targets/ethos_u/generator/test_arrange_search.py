@@ -6,11 +6,9 @@ import math
 
 import pytest
 
-from mizzen.targets.ethos_u.arrange import Layouts, best, variants
-from mizzen.targets.ethos_u.arrange.orientation import Costs, Orientation
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.arrange import Layouts, best, variants
+from mizzen.targets.ethos_u.generator.arrange.orientation import Costs, Orientation
+from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Copy,
     Kernel,
@@ -19,6 +17,8 @@ from mizzen.targets.ethos_u.operations import (
     Role,
     Sequence,
 )
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 from .interpreter import is_same
 from .sequences import Network

@@ -6,9 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from mizzen.targets.ethos_u.arrange import swap
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.arrange import swap
+from mizzen.targets.ethos_u.generator.operations import (
     Box,
     Bytes,
     Convolution,
@@ -17,6 +16,7 @@ from mizzen.targets.ethos_u.operations import (
     Sequence,
     Tensor,
 )
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 
 from .interpreter import is_same
 from .sequences import Network

@@ -7,15 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mizzen.targets.ethos_u.arrange.views import (
+from mizzen.targets.ethos_u.generator.arrange.views import (
     elements_view,
     pool_view,
     positions_view,
     view_shapes,
 )
-from mizzen.targets.ethos_u.commands_values import PoolingMode
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Elementwise,
     Kernel,
@@ -23,6 +21,8 @@ from mizzen.targets.ethos_u.operations import (
     Role,
     Sequence,
 )
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 from .interpreter import is_same
 from .sequences import Network

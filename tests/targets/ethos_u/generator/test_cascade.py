@@ -7,9 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.targets.ethos_u.cascade import Chain, cascaded, cascades, within
-from mizzen.targets.ethos_u.commands_values import PoolingMode
-from mizzen.targets.ethos_u.operations import Bytes, Copy, Kernel, Role, Sequence, maps_read
+from mizzen.targets.ethos_u.generator.cascade import Chain, cascaded, cascades, within
+from mizzen.targets.ethos_u.generator.operations import (
+    Bytes,
+    Copy,
+    Kernel,
+    Role,
+    Sequence,
+    maps_read,
+)
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 
 from .interpreter import is_same
 from .sequences import Network

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_u.codec.decoding import decode
-from mizzen.targets.ethos_u.weights import Compression, StreamOrder, places
-from mizzen.targets.ethos_u.weights.bitstream import write
-from mizzen.targets.ethos_u.weights.coding import (
+from mizzen.targets.ethos_u.generator.weights import Compression, StreamOrder, places
+from mizzen.targets.ethos_u.generator.weights.bitstream import write
+from mizzen.targets.ethos_u.generator.weights.coding import (
     CODINGS,
     IMPOSSIBLE,
     LARGEST_SLICE,
@@ -23,9 +22,10 @@ from mizzen.targets.ethos_u.weights.coding import (
     bits_of,
     codes_of,
 )
-from mizzen.targets.ethos_u.weights.compression import EFFORTS, compress
-from mizzen.targets.ethos_u.weights.mappings import suited
-from mizzen.targets.ethos_u.weights.slices import choose
+from mizzen.targets.ethos_u.generator.weights.compression import EFFORTS, compress
+from mizzen.targets.ethos_u.generator.weights.mappings import suited
+from mizzen.targets.ethos_u.generator.weights.slices import choose
+from mizzen.targets.ethos_u.judge.codec.decoding import decode
 
 Values = npt.NDArray[np.int16]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.targets.ethos_u.commands_values import PoolingMode
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.operations import Kernel, Role, Sequence
-from mizzen.targets.ethos_u.schedule import plain, schedule
-from mizzen.targets.ethos_u.shared_buffer import CORES
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.operations import Kernel, Role, Sequence
+from mizzen.targets.ethos_u.generator.schedule import plain, schedule
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .chance_schedules import by_chance
 from .program_judges import blockdeps, greatest_blockdeps, needless_waits, require_right

@@ -15,17 +15,17 @@ from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.emit.bytesets import ByteSet
-from mizzen.targets.ethos_u.hazards import find_hazards
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.emit.bytesets import ByteSet
+from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
+from mizzen.targets.ethos_u.generator.schedule import plain, schedule
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.lift import lift
-from mizzen.targets.ethos_u.operations import Schedule, Sequence
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import plain, schedule
-from mizzen.targets.ethos_u.shared_buffer import CORES
-from mizzen.targets.ethos_u.sim import Simulator
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .chance_schedules import by_chance
 from .program_judges import blockdeps, greatest_blockdeps, needless_waits

@@ -10,19 +10,8 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.commands_values import (
-    AccFormat,
-    ClipRange,
-    ElementwiseMode,
-    IfmScaleMode,
-    Layout,
-    PoolingMode,
-    RoundMode,
-    UpscaleMode,
-)
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Bytes,
@@ -38,7 +27,18 @@ from mizzen.targets.ethos_u.operations import (
     Table,
     Tiles,
 )
-from mizzen.targets.ethos_u.shared_buffer import CORES
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    ClipRange,
+    ElementwiseMode,
+    IfmScaleMode,
+    Layout,
+    PoolingMode,
+    RoundMode,
+    UpscaleMode,
+)
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 from .chance_schedules import by_chance
 from .program_judges import require_right

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.emit.tables import assign
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.emit.tables import assign
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Blocking,
     Box,
@@ -33,10 +30,13 @@ from mizzen.targets.ethos_u.operations import (
     Staging,
     Table,
 )
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import plain
-from mizzen.targets.ethos_u.shared_buffer import CORES
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.schedule import plain
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .chance_schedules import by_chance
 from .program_judges import require_right

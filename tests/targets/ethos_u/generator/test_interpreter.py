@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.commands_values import ElementwiseMode, Layout, PoolingMode, RoundMode
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Bytes,
@@ -27,6 +26,12 @@ from mizzen.targets.ethos_u.operations import (
     Table,
     Tensor,
     Tiles,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
+    ElementwiseMode,
+    Layout,
+    PoolingMode,
+    RoundMode,
 )
 
 from .interpreter import interpret

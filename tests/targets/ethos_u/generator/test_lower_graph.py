@@ -12,8 +12,8 @@ from mizzen.diagnostics import Origin
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.reference.evaluation import evaluate
-from mizzen.targets.ethos_u.lower import lower, lower_in_runs
-from mizzen.targets.ethos_u.operations import Convolution, Elementwise, Pooling
+from mizzen.targets.ethos_u.generator.lower import lower, lower_in_runs
+from mizzen.targets.ethos_u.generator.operations import Convolution, Elementwise, Pooling
 
 from ....passes.networks import inputs_of, networks  # noqa: TID252 tests are no package with a name
 from .interpreter import interpret

@@ -10,13 +10,13 @@ import pytest
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.frontends.tflite import macs, read
 from mizzen.frontends.tflite.lower import lower_with_state
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.lower import Lowered, lower, lower_in_runs
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import plain
-from mizzen.targets.ethos_u.sim import Simulator
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.lower import Lowered, lower, lower_in_runs
+from mizzen.targets.ethos_u.generator.schedule import plain
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from ....compiler.ethos_u.test_variables import ORDERS  # noqa: TID252 tests are no package with a name
 from .streaming_networks import random_streaming, streaming_network

@@ -10,13 +10,9 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.targets.ethos_u.codec.decoding import decode
-from mizzen.targets.ethos_u.commands_values import ElementwiseMode, PoolingMode, RoundMode
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.matrix import with_written_products
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.matrix import with_written_products
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Convolution,
@@ -31,13 +27,17 @@ from mizzen.targets.ethos_u.operations import (
     Sequence,
     Tensor,
 )
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import plain
-from mizzen.targets.ethos_u.shared_buffer import CORES
-from mizzen.targets.ethos_u.sim import Simulator
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import estimate
-from mizzen.targets.ethos_u.weights import byte_of, gapped_stream, orders_of, restore
+from mizzen.targets.ethos_u.generator.schedule import plain
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.generator.weights import byte_of, gapped_stream, orders_of, restore
+from mizzen.targets.ethos_u.judge.codec.decoding import decode
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.timing import estimate
+from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode, RoundMode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SCALE = Scale(1518500250, 38)

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
-from mizzen.targets.ethos_u.occupancy import overlap, peak_bytes, repacked, tensor_blocks
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.occupancy import overlap, peak_bytes, repacked, tensor_blocks
+from mizzen.targets.ethos_u.generator.operations import (
     Blocking,
     Box,
     Bytes,
@@ -29,6 +28,7 @@ from mizzen.targets.ethos_u.operations import (
     Staging,
     maps_read,
 )
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 
 from .interpreter import Memory
 from .sequences import Network

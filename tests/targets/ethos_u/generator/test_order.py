@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.targets.ethos_u.cascade import order, reordered
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.cascade import order, reordered
+from mizzen.targets.ethos_u.generator.operations import (
     Kernel,
     Operation,
     Role,

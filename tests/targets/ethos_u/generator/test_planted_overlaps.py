@@ -19,14 +19,8 @@ import pytest
 import mizzen
 from mizzen.artifact.steps import NpuStep
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import instruction_set
-from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards.operations import Kernel
-from mizzen.targets.ethos_u.hazards.registers import Registers
-from mizzen.targets.ethos_u.hazards.shared_buffer import misfits
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.shared_buffer import (
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.shared_buffer import (
     CORES,
     LARGEST_BLOCK,
     OUTPUT_BANKS,
@@ -36,6 +30,12 @@ from mizzen.targets.ethos_u.shared_buffer import (
     Parts,
     parts_of,
 )
+from mizzen.targets.ethos_u.judge.hazards.operations import Kernel
+from mizzen.targets.ethos_u.judge.hazards.registers import Registers
+from mizzen.targets.ethos_u.judge.hazards.shared_buffer import misfits
+from mizzen.targets.ethos_u.machine.commands import instruction_set
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS, Accelerator
+from mizzen.targets.ethos_u.machine.program import Program
 
 from . import buffer_registers as read
 from .chance_schedules import by_chance

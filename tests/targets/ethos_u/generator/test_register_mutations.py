@@ -21,18 +21,18 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.isa.command import Instruction
-from mizzen.targets.ethos_u.commands import decode, encode
-from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import schedule
-from mizzen.targets.ethos_u.sim import Simulator
-from mizzen.targets.ethos_u.sim.operations import Convolution, Elementwise, FeatureMap, Format
-from mizzen.targets.ethos_u.sim.operations import Kernel as SimulatedKernel
-from mizzen.targets.ethos_u.sim.operations import Scale as SimulatedScale
-from mizzen.targets.ethos_u.sim.plan import Encoded, Plan
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.schedule import schedule
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim.operations import Convolution, Elementwise, FeatureMap, Format
+from mizzen.targets.ethos_u.judge.sim.operations import Kernel as SimulatedKernel
+from mizzen.targets.ethos_u.judge.sim.operations import Scale as SimulatedScale
+from mizzen.targets.ethos_u.judge.sim.plan import Encoded, Plan
+from mizzen.targets.ethos_u.machine.commands import decode, encode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS, Accelerator
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .interpreter import random_inputs
 from .test_emit_operations import one_of_each

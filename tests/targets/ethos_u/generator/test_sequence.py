@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.operations import Copy, Role, Sequence, Tensor
+from mizzen.targets.ethos_u.generator.operations import Copy, Role, Sequence, Tensor
 
 
 def tensor(name: str, role: Role) -> Tensor:

@@ -16,11 +16,7 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.commands_values import AccFormat
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.hazards import shared_buffer as judge
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.shared_buffer import (
+from mizzen.targets.ethos_u.generator.shared_buffer import (
     CORES,
     LARGEST_BLOCK,
     Demand,
@@ -29,7 +25,11 @@ from mizzen.targets.ethos_u.shared_buffer import (
     fits,
     parts_of,
 )
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.judge.hazards import shared_buffer as judge
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from . import buffer_registers as read
 

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.targets.ethos_u.codec.decoding import decode
-from mizzen.targets.ethos_u.config import ACCELERATORS, Accelerator
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     ChannelScales,
@@ -20,14 +18,16 @@ from mizzen.targets.ethos_u.operations import (
     Kernel,
     Map,
 )
-from mizzen.targets.ethos_u.sim import scales
-from mizzen.targets.ethos_u.weights import (
+from mizzen.targets.ethos_u.generator.weights import (
     StreamOrder,
     encode,
     orders_of,
     places,
     restore,
 )
+from mizzen.targets.ethos_u.judge.codec.decoding import decode
+from mizzen.targets.ethos_u.judge.sim import scales
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS, Accelerator
 
 OURS = [name for name, row in ACCELERATORS.items() if row.shram_kib is not None]
 

@@ -11,11 +11,11 @@ import pytest
 from mizzen.compiler.ethos_u.outcome import breaches_of, defects_of
 from mizzen.frontends.tflite import Model, read
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u.commands import ALL, Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tflite import RULES
 from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import ALL, Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, generate
 from mizzen.targets.rules import NO_FORM
 

@@ -15,8 +15,6 @@ from mizzen.graph import DType, Graph
 from mizzen.ops import DEFINITIONS
 from mizzen.package import tosa as package
 from mizzen.reference import evaluate
-from mizzen.targets.ethos_u.commands import ALL, Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration
 from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
     NO_FORM,
@@ -26,7 +24,9 @@ from mizzen.targets.ethos_u.legal.tosa import (
     reasons,
     reasons_as_compiled,
 )
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import ALL, Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 

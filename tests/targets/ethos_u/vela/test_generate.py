@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.targets.ethos_u.commands import decode
-from mizzen.targets.ethos_u.config import ACCELERATORS
-from mizzen.targets.ethos_u.system_config import memory_modes, resolve, usable_memory_modes
+from mizzen.targets.ethos_u.machine.commands import decode
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.system_config import memory_modes, resolve, usable_memory_modes
+from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, read_files
 from mizzen.targets.ethos_u.vela import generate as generating
 from mizzen.targets.ethos_u.vela.generate import (
     Cause,
@@ -29,7 +30,6 @@ from mizzen.targets.ethos_u.vela.generate import (
     refusals,
     system_text,
 )
-from mizzen.targets.ethos_u.vela_ini import BUNDLED, read_files
 
 U55 = resolve("ethos-u55-128")
 U85 = resolve("ethos-u85-256")
@@ -86,8 +86,8 @@ def test_commands_are_operations_of_the_stream(model_file: Callable[[str], Path]
     from mizzen.artifact.ethos_u import npu_operator
     from mizzen.artifact.steps import is_npu
     from mizzen.artifact.steps import read_network as read
-    from mizzen.targets.ethos_u import driver
-    from mizzen.targets.ethos_u.commands import Arch
+    from mizzen.targets.ethos_u.machine import driver
+    from mizzen.targets.ethos_u.machine.commands import Arch
 
     found = generate(model_file("audio_preprocessor_int8.tflite").read_bytes(), U55)
     assert isinstance(found, Compiled)
@@ -104,7 +104,7 @@ def test_commands_are_operations_of_the_stream(model_file: Callable[[str], Path]
 
 def vela_text(accelerator: str, system: str, mode: str) -> str:
     """What Vela's own command gives to the core: the whole file, and names."""
-    from mizzen.targets.ethos_u.vela_ini import bundled_folder
+    from mizzen.targets.ethos_u.machine.vela_ini import bundled_folder
 
     row = ACCELERATORS[accelerator]
     head = f"[architecture]\nmacs={row.macs_per_core}\ncores={row.cores}\n[vela]\n"
@@ -160,7 +160,7 @@ def test_the_command_line_of_vela_gives_the_same_file(tmp_path: Path) -> None:
 
 def test_an_own_name_does_not_double_the_bus(tmp_path: Path) -> None:
     """The core would take a U55 for one with ports of 16 bytes if its system's name were kept."""
-    from mizzen.targets.ethos_u.vela_ini import bundled_folder
+    from mizzen.targets.ethos_u.machine.vela_ini import bundled_folder
 
     own = tmp_path / "own.ini"
     text = (bundled_folder() / BUNDLED).read_text()

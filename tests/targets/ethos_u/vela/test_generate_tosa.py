@@ -16,8 +16,8 @@ from mizzen.ops import Builder
 from mizzen.package.tosa import write
 from mizzen.partition import extract_operations
 from mizzen.reference import evaluate
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, NetworkForm, Stopped, generate
 

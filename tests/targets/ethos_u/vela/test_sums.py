@@ -10,7 +10,7 @@ from mizzen.ops import Builder
 from mizzen.ops.reduction import ReduceSum
 from mizzen.ops.type_conversion import Rescale
 from mizzen.reference import evaluate
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.sums import TERMS_MAXIMUM
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from mizzen.targets.ethos_u import arrange
-from mizzen.targets.ethos_u.cascade import cascades, peak_bytes, within
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Search
-from mizzen.targets.ethos_u.matrix import with_written_products
-from mizzen.targets.ethos_u.operations import Copy, Role, Sequence, maps_read
-from mizzen.targets.ethos_u.placement import in_lines
-from mizzen.targets.ethos_u.schedule import Estimator
+from mizzen.targets.ethos_u.generator import arrange
+from mizzen.targets.ethos_u.generator.cascade import cascades, peak_bytes, within
+from mizzen.targets.ethos_u.generator.matrix import with_written_products
+from mizzen.targets.ethos_u.generator.operations import Copy, Role, Sequence, maps_read
+from mizzen.targets.ethos_u.generator.placement import in_lines
+from mizzen.targets.ethos_u.generator.schedule import Estimator
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Search
 
 WORK = {Search.FAST: 128, Search.THOROUGH: 1200}
 """Of all sequences that are scheduled for an NPU operator, the first of them left out."""

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.compiler.ethos_u.generator.search import Found
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, touched
-from mizzen.targets.ethos_u.program import Program, RegionIndex
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.judge.hazards import EMPTY, Intervals, touched
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 
 ALIGNMENT_BYTES = 16
 """Of what has an address."""

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Memory
-from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.timing import Held, KernelWork, Timed
+from mizzen.targets.ethos_u.judge.timing import Held, KernelWork, Timed
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Memory
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, Estimate, MemoryEstimate, Work
 
 PURPOSES = {Held.FEATURE_MAP: "FeatureMap", Held.WEIGHTS: "Weights", Held.SCALES: "Scales"}

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.program import Program, TensorAddress
-from mizzen.targets.ethos_u.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.program import Program, TensorAddress
 
 INFERENCES = 1
 """Whoever proves the compilation executes more; what is emitted wrongly shows at once."""

@@ -8,8 +8,8 @@ from mizzen.compiler.ethos_u.generator.equality import Array, Expected
 from mizzen.compiler.ethos_u.generator.judging import Judged
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import Rejected, Verdict
-from mizzen.targets.ethos_u.hazards import alone, find_hazards
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.judge.hazards import alone, find_hazards
+from mizzen.targets.ethos_u.machine.program import Program
 
 
 class Faults:

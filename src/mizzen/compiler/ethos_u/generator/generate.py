@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from mizzen.diagnostics import ProgressCallback
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Optimise
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Optimise
 from mizzen.targets.ethos_u.vela import generate as vela
 from mizzen.targets.ethos_u.vela.generate import (
     TIME_LIMIT_SECONDS,

@@ -19,8 +19,15 @@ from mizzen.compiler.ethos_u.generator.network import NpuPart
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.model import ABSENT
-from mizzen.targets.ethos_u.hazards import EMPTY, Intervals, Surroundings, Touched, merged, touched
-from mizzen.targets.ethos_u.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.ethos_u.judge.hazards import (
+    EMPTY,
+    Intervals,
+    Surroundings,
+    Touched,
+    merged,
+    touched,
+)
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 
 BYTE = np.dtype(np.int8)
 Bytes = Mapping[int, Intervals]

@@ -24,9 +24,9 @@ from mizzen.compiler.ethos_u.generator.written import Written, written
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.program import Program, RegionIndex
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
 
 Searching = Callable[[Program, Source, EthosUConfiguration], Found]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mizzen.report.code import StreamCost
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.operations import Schedule
-from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.timing import Timed, estimate
+from mizzen.targets.ethos_u.generator.operations import Schedule
+from mizzen.targets.ethos_u.judge.timing import Timed, estimate
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,11 +26,11 @@ from mizzen.compiler.ethos_u.generator.search import (
 )
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.cascade import Cascade, cascades, reordered, within
-from mizzen.targets.ethos_u.config import EthosUConfiguration
-from mizzen.targets.ethos_u.operations import Sequence
-from mizzen.targets.ethos_u.program import Program
-from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits
+from mizzen.targets.ethos_u.generator.cascade import Cascade, cascades, reordered, within
+from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.generator.schedule import UNLIMITED, Effort, Limits
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.program import Program
 
 WORK = 1500.0
 """Of all that is scheduled, and `ALWAYS` times that of the first sequence at the least."""

@@ -16,9 +16,9 @@ from mizzen.flatbuffer import write as write_file
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.placement import Block, place
-from mizzen.targets.ethos_u.program import Program, RegionIndex
+from mizzen.targets.ethos_u.generator.placement import Block, place
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled
 
 EMPTY_BUFFER = 0

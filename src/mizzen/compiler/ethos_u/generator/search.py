@@ -11,12 +11,12 @@ from mizzen.compiler.ethos_u.generator.judging import Judged, is_better, judged,
 from mizzen.compiler.ethos_u.generator.sequences import Made, Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Rejected, StreamCost, Verdict
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Generator, Search
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.operations import Schedule, Sequence
-from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.schedule import UNLIMITED, Effort, Limits, schedule
-from mizzen.targets.ethos_u.timing import Timed
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
+from mizzen.targets.ethos_u.generator.schedule import UNLIMITED, Effort, Limits, schedule
+from mizzen.targets.ethos_u.judge.timing import Timed
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Search
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 
 REFINED = 2
 """Of all that was scheduled, what a thorough search schedules once more with greater effort."""

@@ -12,11 +12,11 @@ from mizzen.frontends import tosa
 from mizzen.frontends.tflite import read
 from mizzen.frontends.tflite.lower import lower as graph_of
 from mizzen.graph import Graph, Value
+from mizzen.targets.ethos_u.generator.lower import lower
+from mizzen.targets.ethos_u.generator.operations import Place, Role, Sequence
+from mizzen.targets.ethos_u.generator.schedule import UNLIMITED, Limits
 from mizzen.targets.ethos_u.lift import Held, lift
-from mizzen.targets.ethos_u.lower import lower
-from mizzen.targets.ethos_u.operations import Place, Role, Sequence
-from mizzen.targets.ethos_u.program import Program, TensorAddress
-from mizzen.targets.ethos_u.schedule import UNLIMITED, Limits
+from mizzen.targets.ethos_u.machine.program import Program, TensorAddress
 from mizzen.targets.ethos_u.vela.generate import NetworkForm
 
 MOST_OPERATIONS = 8000

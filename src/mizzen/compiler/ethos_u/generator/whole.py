@@ -28,13 +28,13 @@ from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA
 from mizzen.graph import Graph, Operation, Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Verdict
-from mizzen.targets.ethos_u import driver
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Optimise
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.lower import Lowered, State, lower
-from mizzen.targets.ethos_u.operations import Sequence
-from mizzen.targets.ethos_u.program import Program, RegionIndex
-from mizzen.targets.ethos_u.schedule import Effort, Limits, plain
+from mizzen.targets.ethos_u.generator.lower import Lowered, State, lower
+from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.generator.schedule import Effort, Limits, plain
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Optimise
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, Estimate, StreamCommand, Work
 from mizzen.targets.families import ETHOS_U
 

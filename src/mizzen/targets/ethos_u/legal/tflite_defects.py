@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Reason
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
 from mizzen.targets.ethos_u.legal.tflite_operators import same_quantization
 from mizzen.targets.ethos_u.legal.tflite_tensors import (
     WEIGHTED,
@@ -35,6 +34,7 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     named,
     rule,
 )
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85
 from mizzen.targets.rules import Table
 
 SOURCE = "Vela 5.2.0 compiles it wrongly, found by running the result"

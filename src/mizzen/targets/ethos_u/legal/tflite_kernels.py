@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
 from mizzen.targets.ethos_u.legal.tflite_tensors import (
     OperatorFacts,
     Rule,
@@ -16,6 +15,7 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     rule,
     weights,
 )
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85
 from mizzen.targets.rules import by
 
 SAME = 0

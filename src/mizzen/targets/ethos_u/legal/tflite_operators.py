@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85
 from mizzen.targets.ethos_u.legal.tflite_tensors import (
     STOPS,
     Measure,
@@ -26,6 +25,7 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     operators,
     rule,
 )
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85
 from mizzen.targets.rules import extents
 
 SOFTMAX_ROWS_MAXIMUM = 1 << 16

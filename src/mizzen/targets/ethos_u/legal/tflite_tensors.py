@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets import rules
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.rules import extents
 
 

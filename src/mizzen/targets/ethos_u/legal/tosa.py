@@ -28,7 +28,7 @@ from mizzen.ops.reduction import Reduction
 from mizzen.ops.tensor import Argmax, Conv3d, Matmul, Pool2d, TransposeConv2d, Weighted, Windowed
 from mizzen.ops.upscaling import ending_rescale
 from mizzen.targets import rules
-from mizzen.targets.ethos_u.commands import ALL, U55_U65, U85, Arch
+from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85, Arch
 from mizzen.targets.rules import NO_FORM, Table, by, extents, no_form
 
 SOURCE = "Vela 5.2.0, supported operators of TOSA"

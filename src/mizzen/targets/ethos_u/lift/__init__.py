@@ -10,7 +10,7 @@ the command and the reason, and whoever asked keeps the words as they are.
 which byte (of `footprints`); `slices`, `rolling` and `stripes` put operations together that were
 cut in channels or rows; `frames` finds the map that views have in common, `carrying` what brings
 bytes to a tensor of their own, and `tensors` makes the sequence. It must not know how operations
-are scheduled, nor what judges streams.
+are scheduled, nor what judges streams: of that room it takes `codec` alone.
 """
 
 from mizzen.targets.ethos_u.lift.lifting import lift

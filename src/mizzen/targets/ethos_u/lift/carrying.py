@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.commands_values import PoolingMode
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Bytes,
     Copy,
@@ -18,6 +17,7 @@ from mizzen.targets.ethos_u.operations import (
     Pooling,
     Scale,
 )
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 
 SIGNED_BYTE = np.dtype(np.int8)
 TRANSFERRED_BYTES = 16

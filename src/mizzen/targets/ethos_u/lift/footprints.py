@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.operations import BRICK, Bytes, Map
+from mizzen.targets.ethos_u.generator.operations import BRICK, Bytes, Map
+from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 
 @dataclass(frozen=True, slots=True)

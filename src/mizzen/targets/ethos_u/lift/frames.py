@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.operations import BRICK, Box, Bytes, Shape
+from mizzen.targets.ethos_u.generator.operations import BRICK, Box, Bytes, Shape
+from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from mizzen.targets.ethos_u.generator.operations import Sequence
 from mizzen.targets.ethos_u.lift.rolling import unrolled
 from mizzen.targets.ethos_u.lift.slices import Slices
 from mizzen.targets.ethos_u.lift.stream import walk
 from mizzen.targets.ethos_u.lift.stripes import whole
 from mizzen.targets.ethos_u.lift.tensors import Tensors
 from mizzen.targets.ethos_u.lift.values import Held
-from mizzen.targets.ethos_u.operations import Sequence
-from mizzen.targets.ethos_u.program import Program
+from mizzen.targets.ethos_u.machine.program import Program
 
 
 def lift(program: Program, held: Held | None = None) -> Sequence:

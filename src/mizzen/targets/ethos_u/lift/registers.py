@@ -15,7 +15,17 @@ import numpy as np
 
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.isa import Instruction
-from mizzen.targets.ethos_u.commands_values import (
+from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
+    Bytes,
+    Kernel,
+    Map,
+    Scalar,
+    Scale,
+    Shape,
+    Tiles,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
     ActivationFunction,
     Broadcast,
     ClipRange,
@@ -33,17 +43,7 @@ from mizzen.targets.ethos_u.commands_values import (
     UpscaleMode,
     WeightOrder,
 )
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.operations import (
-    Activation,
-    Bytes,
-    Kernel,
-    Map,
-    Scalar,
-    Scale,
-    Shape,
-    Tiles,
-)
+from mizzen.targets.ethos_u.machine.config import Accelerator
 
 UNARY = (ElementwiseMode.ABS, ElementwiseMode.CLZ, ElementwiseMode.LRELU)
 SUMS = (ElementwiseMode.ADD, ElementwiseMode.SUB)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from mizzen.targets.ethos_u.commands_values import Layout
+from mizzen.targets.ethos_u.generator.operations import BRICK, Bytes, Copy, Map
 from mizzen.targets.ethos_u.lift import stripes
 from mizzen.targets.ethos_u.lift.footprints import view_of
 from mizzen.targets.ethos_u.lift.stream import Step, maps_of, with_maps
 from mizzen.targets.ethos_u.lift.values import Values
-from mizzen.targets.ethos_u.operations import BRICK, Bytes, Copy, Map
+from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 FIRST = 1 << 10
 """Number of the first region that is a map of its own, beyond all real ones."""

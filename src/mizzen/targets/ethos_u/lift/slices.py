@@ -10,16 +10,16 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.lift.footprints import view_of
-from mizzen.targets.ethos_u.lift.stream import Step
-from mizzen.targets.ethos_u.lift.values import Values
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
     ChannelScales,
     Convolution,
     Map,
 )
+from mizzen.targets.ethos_u.lift.footprints import view_of
+from mizzen.targets.ethos_u.lift.stream import Step
+from mizzen.targets.ethos_u.lift.values import Values
+from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 Weights = npt.NDArray[np.int16]
 

@@ -11,19 +11,7 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
 from mizzen.isa import Instruction
-from mizzen.targets.ethos_u.codec import decoding
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.commands_values import (
-    AccFormat,
-    ElementwiseMode,
-    IfmScaleMode,
-    PoolingMode,
-    RoundMode,
-)
-from mizzen.targets.ethos_u.config import Accelerator
-from mizzen.targets.ethos_u.lift.registers import Range, Registers, TableRange, Transfer
-from mizzen.targets.ethos_u.lift.values import NOBODY, Data, Held, Values
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     ChannelScales,
     Computation,
@@ -37,9 +25,21 @@ from mizzen.targets.ethos_u.operations import (
     Table,
     maps_read,
 )
-from mizzen.targets.ethos_u.program import Program, TensorAddress, accelerator_of
-from mizzen.targets.ethos_u.weights import StreamOrder, orders_of, restore
-from mizzen.targets.ethos_u.weights.records import decode_scales
+from mizzen.targets.ethos_u.generator.weights import StreamOrder, orders_of, restore
+from mizzen.targets.ethos_u.generator.weights.records import decode_scales
+from mizzen.targets.ethos_u.judge.codec import decoding
+from mizzen.targets.ethos_u.lift.registers import Range, Registers, TableRange, Transfer
+from mizzen.targets.ethos_u.lift.values import NOBODY, Data, Held, Values
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    ElementwiseMode,
+    IfmScaleMode,
+    PoolingMode,
+    RoundMode,
+)
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.program import Program, TensorAddress, accelerator_of
 
 IGNORED = ("OP_STOP", "OP_KERNEL_WAIT", "OP_DMA_WAIT", "OP_PMU_MASK")
 """Commands that order work or count it, and compute nothing."""

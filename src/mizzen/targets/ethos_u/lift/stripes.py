@@ -11,11 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.commands_values import UpscaleMode
-from mizzen.targets.ethos_u.lift.footprints import Grid, grids, view_of
-from mizzen.targets.ethos_u.lift.stream import Step, maps_of, with_maps
-from mizzen.targets.ethos_u.lift.values import Values
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Copy,
     Elementwise,
@@ -23,6 +19,10 @@ from mizzen.targets.ethos_u.operations import (
     Map,
     Pooling,
 )
+from mizzen.targets.ethos_u.lift.footprints import Grid, grids, view_of
+from mizzen.targets.ethos_u.lift.stream import Step, maps_of, with_maps
+from mizzen.targets.ethos_u.lift.values import Values
+from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 
 
 def whole(steps: list[Step], values: Values) -> list[Step]:

@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.commands_values import Layout
-from mizzen.targets.ethos_u.lift.carrying import TRANSFERRED_BYTES, End, carried
-from mizzen.targets.ethos_u.lift.footprints import elements, grids, view_of
-from mizzen.targets.ethos_u.lift.frames import Frame, View, best, flattened, is_flat, whole
-from mizzen.targets.ethos_u.lift.stream import Step, Walk
-from mizzen.targets.ethos_u.lift.values import Data
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
     Box,
     Bytes,
@@ -31,10 +24,17 @@ from mizzen.targets.ethos_u.operations import (
     Tiles,
     maps_read,
 )
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.operations import (
     Sequence as Operations,
 )
-from mizzen.targets.ethos_u.program import TensorAddress, accelerator_of
+from mizzen.targets.ethos_u.lift.carrying import TRANSFERRED_BYTES, End, carried
+from mizzen.targets.ethos_u.lift.footprints import elements, grids, view_of
+from mizzen.targets.ethos_u.lift.frames import Frame, View, best, flattened, is_flat, whole
+from mizzen.targets.ethos_u.lift.stream import Step, Walk
+from mizzen.targets.ethos_u.lift.values import Data
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+from mizzen.targets.ethos_u.machine.program import TensorAddress, accelerator_of
 
 BYTE = np.dtype(np.uint8)
 

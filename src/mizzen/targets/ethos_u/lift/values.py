@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.targets.ethos_u.generator.operations import Map
 from mizzen.targets.ethos_u.lift.footprints import Grid, grids, view_of
-from mizzen.targets.ethos_u.operations import Map
-from mizzen.targets.ethos_u.program import Program, TensorAddress
+from mizzen.targets.ethos_u.machine.program import Program, TensorAddress
 
 Data = npt.NDArray[np.uint8]
 Held = Mapping[int, Sequence[tuple[int, int]]]

@@ -8,5 +8,6 @@ The core computes some networks wrongly. Which ones was found by running what it
 and its neighbours change a graph to one of the same meaning that it compiles rightly. They are
 apart from the rules in `legal`: rules say what the NPU cannot do, these say what this version of
 this compiler cannot. Nothing here places operators, searches for what stops the core, or knows the
-user's file format.
+user's file format. `raw` reads the archive that Vela writes, and imports nothing of the rest: who
+has such a file needs no compiler.
 """

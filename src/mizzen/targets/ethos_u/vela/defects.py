@@ -34,7 +34,7 @@ from mizzen.ops.tensor import (
     Weighted,
 )
 from mizzen.ops.type_conversion import Rescale
-from mizzen.targets.ethos_u.commands import Arch
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.vela.sums import widen_sums
 from mizzen.targets.ethos_u.vela.transpositions import cut_transpositions
 

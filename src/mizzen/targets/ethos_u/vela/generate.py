@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
-from mizzen.targets.ethos_u.commands import Arch
-from mizzen.targets.ethos_u.config import EthosUConfiguration, Feature, MemoryTiming, Port
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, MemoryTiming, Port
 from mizzen.workers.child import Child
 
 SCRIPT = Path(__file__).with_name("process.py")

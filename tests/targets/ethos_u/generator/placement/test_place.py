@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.placement import Block, Partner, Placed, in_lines, place
+from mizzen.targets.ethos_u.generator.placement import Block, Partner, Placed, in_lines, place
 
 
 @st.composite

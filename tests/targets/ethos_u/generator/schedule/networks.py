@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_u.commands_values import Layout, PoolingMode
-from mizzen.targets.ethos_u.operations import Kernel, Role, Schedule, Sequence
+from mizzen.targets.ethos_u.generator.operations import Kernel, Role, Schedule, Sequence
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 
 from ..sequences import Network  # noqa: TID252 tests are no package with a name
 

@@ -10,13 +10,13 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
-from mizzen.targets.ethos_u.program import accelerator_of
-from mizzen.targets.ethos_u.schedule.cost import formula, spans
-from mizzen.targets.ethos_u.system_config import resolve
-from mizzen.targets.ethos_u.timing import KernelWork, vela_formula
-from mizzen.targets.ethos_u.timing.machine import machine_of
-from mizzen.targets.ethos_u.timing.stages import stages_of
-from mizzen.targets.ethos_u.timing.work import work_of
+from mizzen.targets.ethos_u.generator.schedule.cost import formula, spans
+from mizzen.targets.ethos_u.judge.timing import KernelWork, vela_formula
+from mizzen.targets.ethos_u.judge.timing.machine import machine_of
+from mizzen.targets.ethos_u.judge.timing.stages import stages_of
+from mizzen.targets.ethos_u.judge.timing.work import work_of
+from mizzen.targets.ethos_u.machine.program import accelerator_of
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .vela_streams import facts_of_work, traffic_of_work
 

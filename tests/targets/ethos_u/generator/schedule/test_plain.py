@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.targets.ethos_u.operations import Copy, Issue
-from mizzen.targets.ethos_u.schedule import plain
-from mizzen.targets.ethos_u.shared_buffer import fit
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.operations import Copy, Issue
+from mizzen.targets.ethos_u.generator.schedule import plain
+from mizzen.targets.ethos_u.generator.shared_buffer import fit
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .networks import overlaps, residual
 

@@ -8,10 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.commands_values import PoolingMode
-from mizzen.targets.ethos_u.emit import emit
-from mizzen.targets.ethos_u.hazards import find_hazards
-from mizzen.targets.ethos_u.operations import (
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Copy,
     Fetch,
@@ -21,10 +19,12 @@ from mizzen.targets.ethos_u.operations import (
     Role,
     Schedule,
 )
-from mizzen.targets.ethos_u.program import RegionIndex
-from mizzen.targets.ethos_u.schedule import Limits, schedule
-from mizzen.targets.ethos_u.shared_buffer import fit
-from mizzen.targets.ethos_u.system_config import resolve
+from mizzen.targets.ethos_u.generator.schedule import Limits, schedule
+from mizzen.targets.ethos_u.generator.shared_buffer import fit
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
+from mizzen.targets.ethos_u.machine.program import RegionIndex
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from ..sequences import Network  # noqa: TID252 tests are no package with a name
 from .networks import overlaps, residual

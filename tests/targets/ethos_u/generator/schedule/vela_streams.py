@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mizzen.targets.ethos_u.commands_values import AccFormat, UpscaleMode
-from mizzen.targets.ethos_u.hazards.blocks import Axis, Sliding
-from mizzen.targets.ethos_u.hazards.maps import Map
-from mizzen.targets.ethos_u.schedule.cost import Constants, Stored, Traffic
-from mizzen.targets.ethos_u.schedule.facts import Facts, Function, Kind
-from mizzen.targets.ethos_u.timing import KernelWork
-from mizzen.targets.ethos_u.timing.machine import Machine
+from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
+from mizzen.targets.ethos_u.generator.schedule.facts import Facts, Function, Kind
+from mizzen.targets.ethos_u.judge.hazards.blocks import Axis, Sliding
+from mizzen.targets.ethos_u.judge.hazards.maps import Map
+from mizzen.targets.ethos_u.judge.timing import KernelWork
+from mizzen.targets.ethos_u.judge.timing.machine import Machine
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat, UpscaleMode
 
 FUNCTIONS = {"": Function.NONE, "relu": Function.RELU, "table": Function.TABLE}
 ONE = Axis(1, 1, 0, 1)

@@ -1,0 +1,186 @@
+"""Tensors in planes of 16 channels: bricks whose rows follow each other.
+
+NHCWB16 has the bricks of a row one behind the other, so that a map of another width cannot be seen
+in it, and what sees a map in another shape needs NHWC, which the machine moves in short runs. With
+all positions of one brick together, and the bricks behind each other, a map of `H` x `W` is one of
+`1` x `H * W` too, and both are NHCWB16 to the machine: only the strides differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Rows
+from dataclasses import dataclass, replace
+
+from mizzen.targets.ethos_u.generator.arrange.orientation import NEVER, Estimate
+from mizzen.targets.ethos_u.generator.arrange.strided import (
+    as_bytes,
+    is_planes,
+    replaced,
+    with_maps,
+)
+from mizzen.targets.ethos_u.generator.arrange.views import positions_view, view_shapes
+from mizzen.targets.ethos_u.generator.operations import (
+    BRICK,
+    Bytes,
+    Computation,
+    Convolution,
+    Copy,
+    Kernel,
+    Map,
+    Operation,
+    Pooling,
+    Role,
+    Sequence,
+    Shape,
+    Tensor,
+    maps_read,
+    tensor_written,
+    tensors_read,
+)
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.machine.config import Accelerator
+
+
+def in_planes(sequence: Sequence, accelerator: Accelerator, estimate: Estimate) -> Sequence:
+    """Return a sequence in which 1x1 convolutions see their maps, in planes, in the best shape.
+
+    Of those, the ones that cost less so with what else sees these tensors; the same sequence if
+    there are none.
+    """
+    users = _users(sequence)
+    for index, operation in enumerate(sequence.operations):
+        if isinstance(operation, Convolution) and operation.kernel == Kernel():
+            shapes = view_shapes(operation, accelerator)
+            sequence = _reshaped(sequence, index, users, shapes, estimate)
+    return sequence
+
+
+def _reshaped(
+    sequence: Sequence,
+    index: int,
+    users: dict[int, list[int]],
+    shapes: Iterable[Shape],
+    estimate: Estimate,
+) -> Sequence:
+    """Return a sequence with the best view of one operation, of those with these shapes."""
+    operation = sequence.operations[index]
+    assert isinstance(operation, Convolution), "it is one"
+    tensors = operation.ifm.tensor, operation.ofm.tensor
+    seen = sorted({user for tensor in tensors for user in users.get(tensor, ())})
+    planes: Sequence | None = sequence
+    for tensor in tensors:
+        planes = planes and _in_planes(planes, tensor, users.get(tensor))
+    if planes is None:
+        return sequence
+    best, least = sequence, _cost(sequence, seen, estimate)
+    for height, width, _ in shapes:
+        found = positions_view(planes, index, (height, width))
+        cost = NEVER if found is None else _cost(found, seen, estimate)
+        if found is not None and cost < least:
+            best, least = found, cost
+    return best
+
+
+def _users(sequence: Sequence) -> dict[int, list[int]]:
+    """Return the operations of each tensor that no one else sees."""
+    found: dict[int, list[int]] = {
+        index: []
+        for index, row in enumerate(sequence.tensors)
+        if row.role is Role.SCRATCH and index not in (*sequence.inputs, *sequence.outputs)
+    }
+    for index, operation in enumerate(sequence.operations):
+        for tensor in {*tensors_read(operation), tensor_written(operation)}:
+            if tensor in found:
+                found[tensor].append(index)
+    return found
+
+
+def _cost(sequence: Sequence, indices: Rows[int], estimate: Estimate) -> float:
+    total = 0.0
+    for index in indices:
+        operation = sequence.operations[index]
+        assert not isinstance(operation, Copy), "it has no map"
+        maps = (*maps_read(operation), operation.ofm)
+        total += estimate(operation, tuple(sequence.tensors[row.tensor].layout for row in maps))
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class _Planes:
+    """A tensor in planes: its bytes a position in NHWC, and a plane's bytes."""
+
+    tensor: Tensor
+    pixel_bytes: int
+    plane_bytes: int
+
+    def view(self, map_: Map) -> Bytes | None:
+        """Return a map of the tensor in planes; None where its channels are not whole bricks."""
+        view, size = as_bytes(map_.view, self.tensor), self.tensor.dtype.itemsize
+        if view is None or map_.dtype.itemsize != size or view.strides_bytes[2] != size:
+            return None
+        position, start = divmod(view.offset_bytes, self.pixel_bytes)
+        brick, rest = divmod(start // size, BRICK)
+        row, column, _ = view.strides_bytes
+        height, width, depth = view.shape
+        columns = width == 1 or column == self.pixel_bytes
+        rows = height == 1 or row % self.pixel_bytes == 0
+        if rest or not columns or not rows or start + depth * size > self.pixel_bytes:
+            return None
+        step = BRICK * size
+        return Bytes(
+            view.tensor,
+            view.shape,
+            brick * self.plane_bytes + position * step,
+            (row // self.pixel_bytes * step, step, self.plane_bytes),
+            Layout.NHCWB16,
+        )
+
+
+def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Sequence | None:
+    """Return a sequence with a tensor in planes; None where not all of its users can see it so."""
+    if users is None:
+        return None
+    operations = [sequence.operations[user] for user in users]
+    if all(_sees_planes(row, index) for row in operations):
+        return sequence
+    tensor = sequence.tensors[index]
+    height, width, depth = tensor.shape
+    size, bricks = tensor.dtype.itemsize, -(-depth // BRICK)
+    planes = _Planes(tensor, depth * size, height * width * BRICK * size)
+    changes: dict[int, tuple[Operation, ...]] = {}
+    for user, operation in zip(users, operations, strict=True):
+        if isinstance(operation, Copy) or _needs_rows(operation, index):
+            return None
+        found = _changed(operation, index, planes)
+        if found is None:
+            return None
+        changes[user] = (found,)
+    tensors = list(sequence.tensors)
+    tensors[index] = replace(tensor, shape=(bricks, height * width, BRICK), layout=Layout.NHWC)
+    return replaced(sequence, changes, tensors=tuple(tensors))
+
+
+def _sees_planes(operation: Operation, tensor: int) -> bool:
+    """Whether all that an operation sees of a tensor is in planes already."""
+    if isinstance(operation, Copy):
+        return False
+    maps = (*maps_read(operation), operation.ofm)
+    return all(is_planes(row.view) for row in maps if row.tensor == tensor)
+
+
+def _needs_rows(operation: Computation, tensor: int) -> bool:
+    """Whether an operation adds up channels, which it takes in NHWC."""
+    adds = isinstance(operation, Pooling) and operation.mode is PoolingMode.REDUCE_SUM
+    return adds and operation.ifm.tensor == tensor
+
+
+def _changed(operation: Computation, tensor: int, planes: _Planes) -> Computation | None:
+    maps = [row for row in (*maps_read(operation), operation.ofm) if row.tensor == tensor]
+    views = {row: planes.view(row) for row in maps}
+    if None in views.values():
+        return None
+    return with_maps(
+        operation,
+        lambda row: replace(row, view=views[row] or row.view) if row.tensor == tensor else row,
+    )

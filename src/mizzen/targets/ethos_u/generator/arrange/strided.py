@@ -1,0 +1,160 @@
+"""Maps as strides over bytes: what a rewrite needs to see one in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from mizzen.targets.ethos_u.generator.operations import (
+    BRICK,
+    Box,
+    Bytes,
+    Computation,
+    Copy,
+    Elementwise,
+    Map,
+    Operation,
+    Role,
+    Sequence,
+    Shape,
+    Tensor,
+    maps_read,
+)
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+
+HEIGHT, WIDTH = 0, 1
+
+
+def in_bytes(map_: Map, tensors: tuple[Tensor, ...]) -> Bytes | None:
+    """Return a map as strides over a tensor in NHWC; None of bricks and of several tiles."""
+    return as_bytes(map_.view, tensors[map_.tensor])
+
+
+def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
+    """Return a view of a tensor as strides over it in NHWC; None of bricks and of tiles."""
+    if isinstance(view, Bytes):
+        return view if view.layout is Layout.NHWC and view.tiles is None else None
+    if tensor.layout is Layout.NHCWB16:
+        return None
+    row, column, size = tensor.strides_bytes(Layout.NHWC)
+    offset = view.start[0] * row + view.start[1] * column + view.start[2] * size
+    strides = row * view.steps[0], column * view.steps[1], size
+    return Bytes(view.tensor, view.shape, offset, strides)
+
+
+def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
+    """Return the box of its tensor that a view is, or the view where it is not one."""
+    if view.layout is not Layout.NHWC or view.tiles is not None:
+        return view
+    row, column, size = tensor.strides_bytes(Layout.NHWC)
+    (y, rest), steps = divmod(view.offset_bytes, row), [1, 1]
+    x, rest = divmod(rest, column)
+    for axis, pitch in ((HEIGHT, row), (WIDTH, column)):
+        if view.shape[axis] > 1:
+            steps[axis], over = divmod(view.strides_bytes[axis], pitch)
+            if over or steps[axis] < 1:
+                return view
+    if rest % size or (tensor.layout is Layout.NHCWB16):
+        return view
+    start = y, x, rest // size
+    ends = [
+        place + (extent - 1) * step
+        for place, extent, step in zip(start, view.shape, (*steps, 1), strict=True)
+    ]
+    if any(end >= most for end, most in zip(ends, tensor.shape, strict=True)):
+        return view
+    return Box(view.tensor, view.shape, start, (steps[0], steps[1]))
+
+
+def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
+    """Return every `step`-th row (`axis` 0) or column (1) of a map without tiles."""
+    view, shape = map_.view, list(map_.shape)
+    shape[axis], step = count, step if count > 1 else 1
+    match view:
+        case Box():
+            start, steps = list(view.start), list(view.steps)
+            start[axis] += first * steps[axis]
+            steps[axis] = steps[axis] * step if count > 1 else 1
+            part_ = Box(view.tensor, _shape(shape), _shape(start), (steps[0], steps[1]))
+        case Bytes():
+            strides = list(view.strides_bytes)
+            offset = view.offset_bytes + first * strides[axis]
+            strides[axis] *= step
+            part_ = replace(
+                view, shape=_shape(shape), offset_bytes=offset, strides_bytes=_shape(strides)
+            )
+    return replace(map_, view=part_)
+
+
+def has_tiles(map_: Map) -> bool:
+    """Whether rows or columns of a map go on at another place."""
+    return isinstance(map_.view, Bytes) and map_.view.tiles is not None
+
+
+def is_planes(view: Box | Bytes) -> bool:
+    """Whether a map is strides over bricks."""
+    return isinstance(view, Bytes) and view.layout is Layout.NHCWB16 and view.tiles is None
+
+
+def is_dense(view: Bytes, size_bytes: int) -> bool:
+    """Whether a map's elements lie one behind the other."""
+    _, width, depth = view.shape
+    row, column, _ = view.strides_bytes
+    columns = column == depth * size_bytes or width == 1
+    return columns and (row == width * depth * size_bytes or view.shape[0] == 1)
+
+
+def replaced(
+    sequence: Sequence, changes: dict[int, tuple[Operation, ...]], **more: object
+) -> Sequence:
+    """Return a sequence with others for some of its operations, by their index."""
+    operations = tuple(
+        new for index, old in enumerate(sequence.operations) for new in changes.get(index, (old,))
+    )
+    return replace(sequence, operations=operations, **more)
+
+
+def with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computation:
+    """Return an operation with others for its maps; it itself where none of them changes."""
+    ifm, ofm = change(operation.ifm), change(operation.ofm)
+    if isinstance(operation, Elementwise) and isinstance(operation.ifm2, Map):
+        second = change(operation.ifm2)
+        if second is not operation.ifm2:
+            return replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
+    if ifm is operation.ifm and ofm is operation.ofm:
+        return operation
+    return replace(operation, ifm=ifm, ofm=ofm)
+
+
+def takes_bricks(box: Box, across: int = WIDTH) -> bool:
+    """Whether a box may be one of a tensor in bricks: of whole bricks and of every column.
+
+    across  the axis that lies along rows, if it is not the width
+    """
+    return box.start[2] % BRICK == 0 and (box.steps[across] == 1 or box.shape[across] == 1)
+
+
+def freed(sequence: Sequence) -> Sequence:
+    """Return a sequence whose tensors of its own lie in NHWC only if some operation needs it.
+
+    Boxes that bricks do not permit need it, as do bytes and transfers.
+    """
+    flat = {*sequence.inputs, *sequence.outputs}
+    for operation in sequence.operations:
+        if isinstance(operation, Copy):
+            flat |= {operation.source, operation.destination}
+            continue
+        for map_ in (*maps_read(operation), operation.ofm):
+            if isinstance(map_.view, Bytes) or not takes_bricks(map_.view):
+                flat.add(map_.tensor)
+    tensors = list(sequence.tensors)
+    for index, row in enumerate(tensors):
+        if row.role is Role.SCRATCH and index not in flat and row.layout is Layout.NHWC:
+            tensors[index] = replace(row, layout=None)
+        if index in flat and row.layout is None:
+            tensors[index] = replace(row, layout=Layout.NHWC)
+    return replace(sequence, tensors=tuple(tensors))
+
+
+def _shape(values: list[int]) -> Shape:
+    return values[0], values[1], values[2]

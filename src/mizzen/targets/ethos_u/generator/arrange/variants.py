@@ -1,0 +1,105 @@
+"""All rewrites of one operation, or of several that are next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.generator.arrange.columns import Pixels, columns_as_channels
+from mizzen.targets.ethos_u.generator.arrange.copies import without_copy
+from mizzen.targets.ethos_u.generator.arrange.gather import gather_columns
+from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH
+from mizzen.targets.ethos_u.generator.arrange.swap import regions, swap
+from mizzen.targets.ethos_u.generator.arrange.views import (
+    COLUMNS,
+    elements_view,
+    pool_view,
+    positions_view,
+    view_shapes,
+)
+from mizzen.targets.ethos_u.generator.arrange.widen import without_constant
+from mizzen.targets.ethos_u.generator.operations import Convolution, Copy, Elementwise, Sequence
+from mizzen.targets.ethos_u.machine.config import Accelerator
+
+EXCHANGE = "exchange height and width"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variant:
+    """Another sequence that computes the same.
+
+    what        is done, in words
+    operations  indices of those that are changed, in the sequence that it was made of
+    sequence    with others in their place
+    """
+
+    what: str
+    operations: tuple[int, ...]
+    sequence: Sequence
+
+
+def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
+    """Return every rewrite of one step of a sequence."""
+    for index in range(len(sequence.operations)):
+        yield from variants_of(sequence, index, accelerator)
+    for region in regions(sequence):
+        found = swap(sequence, region)
+        if found is not None:
+            yield Variant(EXCHANGE, tuple(region), found)
+
+
+def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
+    """Return every rewrite of one operation by itself; none exchanges height and width."""
+    for rewrite in (without, _columns, _gathered, _pools):
+        yield from rewrite(sequence, index)
+    yield from _shapes(sequence, index, accelerator)
+
+
+def without(sequence: Sequence, index: int) -> Iterator[Variant]:
+    """Return sequences without an operation that only moves numbers or writes constant ones."""
+    found = without_copy(sequence, index)
+    if found is not None:
+        yield Variant("leave out a copy", (index,), found)
+    found = without_constant(sequence, index)
+    if found is not None:
+        yield Variant("write constant channels instead of copying them", (index,), found)
+
+
+def _columns(sequence: Sequence, index: int) -> Iterator[Variant]:
+    for axis, what in ((WIDTH, "columns"), (HEIGHT, "rows")):
+        for pixels in (Pixels.APART, Pixels.CONTIGUOUS):
+            found = columns_as_channels(sequence, index, axis, pixels)
+            if found is not None:
+                yield Variant(f"read {what} as channels, {pixels.value}", (index,), found)
+
+
+def _gathered(sequence: Sequence, index: int) -> Iterator[Variant]:
+    operation = sequence.operations[index]
+    if not isinstance(operation, Convolution):
+        return
+    for rows in sorted({1, operation.kernel.stride_y}):
+        found = gather_columns(sequence, index, rows)
+        if found is not None:
+            what = "a row" if rows == 1 else f"{rows} rows"
+            yield Variant(f"gather what windows cover of {what}", (index,), found)
+
+
+def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:
+    for columns in COLUMNS:
+        found = pool_view(sequence, index, columns)
+        if found is not None:
+            yield Variant(f"pool {columns} columns of rows", (index,), found)
+
+
+def _shapes(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
+    operation = sequence.operations[index]
+    if isinstance(operation, Copy):
+        return
+    for shape in dict.fromkeys(view_shapes(operation, accelerator)):
+        if isinstance(operation, Elementwise):
+            found = elements_view(sequence, index, shape)
+        else:
+            found = positions_view(sequence, index, shape[:2])
+        if found is not None:
+            extents = " x ".join(map(str, shape))
+            yield Variant(f"see the output as {extents}", (index,), found)

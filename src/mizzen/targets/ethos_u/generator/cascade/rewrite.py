@@ -1,0 +1,125 @@
+"""A sequence with a chain done in stripes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mizzen.targets.ethos_u.generator.cascade.stripes import (
+    Chain,
+    Division,
+    Step,
+    divide,
+    input_height,
+    rows_read,
+    window_rows,
+)
+from mizzen.targets.ethos_u.generator.operations import (
+    BRICK,
+    Box,
+    Bytes,
+    Computation,
+    Copy,
+    Elementwise,
+    Map,
+    Operation,
+    Sequence,
+    Tensor,
+    Tiles,
+    maps_read,
+)
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+
+
+def cascaded(sequence: Sequence, chain: Chain) -> Sequence | None:
+    """Return a sequence that computes the same, a chain done in stripes; None if it cannot be."""
+    division = divide(sequence, chain)
+    if division is None:
+        return None
+    tensors = list(sequence.tensors)
+    for tensor, rows in division.rows_kept.items():
+        tensors[tensor] = _kept(sequence, division, tensor, rows)
+    done = [_step(sequence, division, tensors, step) for step in division.steps]
+    operations: list[Operation] = [
+        *sequence.operations[: chain.first],
+        *done,
+        *sequence.operations[chain.last + 1 :],
+    ]
+    return replace(sequence, tensors=tuple(tensors), operations=tuple(operations))
+
+
+def usual_layout(tensor: Tensor) -> Layout:
+    """Return the layout that a tensor has, or one that wastes little."""
+    if tensor.layout is not None:
+        return tensor.layout
+    return Layout.NHWC if tensor.shape[2] <= BRICK // 2 else Layout.NHCWB16
+
+
+def _kept(sequence: Sequence, division: Division, index: int, rows: int) -> Tensor:
+    """Return the tensor that keeps some rows of another; its layout is fixed if any map wraps."""
+    tensor = sequence.tensors[index]
+    shape = rows, *tensor.shape[1:]
+    wraps = any(
+        start % rows + stop - start > rows
+        for step in division.steps
+        for start, stop in _ranges(sequence, step, index)
+    )
+    return replace(tensor, shape=shape, layout=usual_layout(tensor) if wraps else tensor.layout)
+
+
+def _ranges(sequence: Sequence, step: Step, tensor: int) -> list[tuple[int, int]]:
+    """Return the rows of a tensor that a step reads or writes."""
+    operation = sequence.operations[step.operation]
+    assert not isinstance(operation, Copy)
+    found = [
+        rows_read(operation, view, step.start, step.stop)
+        for view in maps_read(operation)
+        if view.tensor == tensor
+    ]
+    if operation.ofm.tensor == tensor:
+        found.append((step.start, step.stop))
+    return found
+
+
+def _step(sequence: Sequence, division: Division, tensors: list[Tensor], step: Step) -> Computation:
+    operation = sequence.operations[step.operation]
+    assert not isinstance(operation, Copy)
+
+    def rows(view: Map, start: int, stop: int) -> Map:
+        kept = division.rows_kept.get(view.tensor)
+        return _rows(view, start, stop, tensors[view.tensor], kept)
+
+    ofm = rows(operation.ofm, step.start, step.stop)
+    ifm = rows(operation.ifm, *rows_read(operation, operation.ifm, step.start, step.stop))
+    if isinstance(operation, Elementwise):
+        ifm2 = operation.ifm2
+        if isinstance(ifm2, Map):
+            ifm2 = rows(ifm2, *rows_read(operation, ifm2, step.start, step.stop))
+        return replace(operation, ifm=ifm, ifm2=ifm2, ofm=ofm)
+    above, below = window_rows(operation, step.start, step.stop)
+    padded = replace(
+        operation.kernel,
+        pad_top=max(0, -above),
+        pad_bottom=max(0, below - input_height(operation)),
+    )
+    return replace(operation, ifm=ifm, ofm=ofm, kernel=padded)
+
+
+def _rows(view: Map, start: int, stop: int, tensor: Tensor, kept: int | None) -> Map:
+    """Return some rows of a map of a tensor, of which perhaps only some rows are kept."""
+    box = view.view
+    assert isinstance(box, Box)
+    shape = stop - start, *box.shape[1:]
+    first = start if kept is None else start % kept
+    if kept is None or first + shape[0] <= kept:
+        return replace(view, view=replace(box, shape=shape, start=(first, *box.start[1:])))
+    layout = tensor.layout
+    assert layout is not None
+    row, column, brick = tensor.strides_bytes(layout)
+    _, left, low = box.start
+    inner = low // BRICK * brick if layout is Layout.NHCWB16 else low * tensor.dtype.itemsize
+    at = left * column + inner
+    tiles = Tiles(kept - first, kept - first, shape[1], (at, at, at))
+    return replace(
+        view,
+        view=Bytes(view.tensor, shape, first * row + at, (row, column, brick), layout, tiles),
+    )

@@ -1,0 +1,252 @@
+"""Which rows each operation of a chain does for each stripe, and how many rows are alive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.generator.operations import (
+    Box,
+    Computation,
+    Convolution,
+    Copy,
+    Elementwise,
+    Map,
+    Operation,
+    Pooling,
+    Role,
+    Sequence,
+    maps_read,
+    tensor_written,
+)
+from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Operations `first .. last` of a sequence, done in so many stripes."""
+
+    first: int
+    last: int
+    stripes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Rows `start .. stop` of the output of an operation."""
+
+    operation: int
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A chain divided: steps in their order, and of tensors inside it the rows that they keep."""
+
+    steps: tuple[Step, ...]
+    rows_kept: dict[int, int]
+
+
+Spans = Several[tuple[int, int]]
+"""Of tensors, as a sequence's `lifetimes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Which rows of a tensor rows of an output need, of those that are not padding.
+
+    stride         rows of the input from one row of the output to the next
+    above, beyond  rows above the first one's place that its window begins, and behind that of the
+                   last one that its window ends
+    height         rows that are not padding
+    """
+
+    tensor: int
+    stride: int
+    above: int
+    beyond: int
+    height: int
+
+    def first(self, start: int) -> int:
+        """Return the first row that row `start` and those below it need."""
+        return max(0, start * self.stride - self.above)
+
+    def end(self, stop: int) -> int:
+        """Return the row behind the last one that rows before `stop` need."""
+        return min(self.height, (stop - 1) * self.stride + self.beyond)
+
+
+Readings = tuple[Reading, ...] | None
+"""Of what an operation reads; None of one that cannot be done some rows at a time."""
+
+
+def divide(sequence: Sequence, chain: Chain) -> Division | None:
+    """Return a chain divided into stripes; None where operations do not permit it."""
+    operations = sequence.operations[chain.first : chain.last + 1]
+    rows = dict(enumerate((readings(sequence, row) for row in operations), chain.first))
+    return divided(sequence, chain, sequence.lifetimes(), rows)
+
+
+def divided(
+    sequence: Sequence, chain: Chain, spans: Spans, rows: Mapping[int, Readings]
+) -> Division | None:
+    """Return a chain divided into stripes, what follows from the sequence being known.
+
+    rows  `readings` of each of the chain's operations
+    """
+    operations = range(chain.first, chain.last + 1)
+    if any(rows[index] is None for index in operations):
+        return None
+    inside = inner_tensors(sequence, chain, spans)
+    ends = _ends(sequence, chain, inside, rows)
+    if ends is None:
+        return None
+    written = [(index, ends[tensor_written(sequence.operations[index])]) for index in operations]
+    steps: list[Step] = []
+    for stripe in range(chain.stripes):
+        for index, stops in written:
+            start = stops[stripe - 1] if stripe else 0
+            if stops[stripe] > start:
+                steps.append(Step(index, start, stops[stripe]))
+    return Division(tuple(steps), _rows_kept(sequence, steps, inside, rows))
+
+
+def readings(sequence: Sequence, operation: Operation) -> Readings:
+    """Return which rows an operation reads; None where it cannot be done some rows at a time."""
+    if not is_by_rows(sequence, operation):
+        return None
+    assert not isinstance(operation, Copy)
+    return tuple(reading(operation, view) for view in maps_read(operation))
+
+
+def is_by_rows(sequence: Sequence, operation: Operation) -> bool:
+    """Return whether an operation can be done some rows at a time."""
+    if isinstance(operation, Copy):
+        return False
+    if not isinstance(operation, Elementwise) and operation.upscale is not UpscaleMode.NONE:
+        return False
+    return all(_is_all_rows(sequence, row) for row in (*maps_read(operation), operation.ofm))
+
+
+def _is_all_rows(sequence: Sequence, row: Map) -> bool:
+    view = row.view
+    tensor = sequence.tensors[row.tensor]
+    return (
+        isinstance(view, Box)
+        and view.steps == (1, 1)
+        and view.start[0] == 0
+        and view.shape[0] == tensor.shape[0]
+        and row.dtype.itemsize == tensor.dtype.itemsize
+    )
+
+
+def inner_tensors(sequence: Sequence, chain: Chain, spans: Spans) -> frozenset[int]:
+    """Return the tensors that one operation of a chain writes and only later ones of it read."""
+    found: set[int] = set()
+    written: set[int] = set()
+    for index in range(chain.first, chain.last):
+        tensor = tensor_written(sequence.operations[index])
+        first, last = spans[tensor]
+        if sequence.tensors[tensor].role is Role.SCRATCH and first == index < last <= chain.last:
+            found.add(tensor)
+        if tensor in written:
+            found.discard(tensor)
+        written.add(tensor)
+    return frozenset(found - {tensor_written(sequence.operations[chain.last])}) - frozenset(
+        sequence.outputs
+    )
+
+
+def rows_read(operation: Computation, view: Map, start: int, stop: int) -> tuple[int, int]:
+    """Return the rows of an input that some rows of the output need."""
+    found = reading(operation, view)
+    return found.first(start), found.end(stop)
+
+
+def reading(operation: Computation, view: Map) -> Reading:
+    """Return which rows of an input an operation reads."""
+    if isinstance(operation, Elementwise):
+        stride = 0 if view.shape[0] == 1 else 1
+        return Reading(view.tensor, stride, 0, 1, operation.ofm.shape[0])
+    kernel = operation.kernel
+    beyond = kernel.dilated_height - kernel.pad_top
+    height = input_height(operation)
+    return Reading(view.tensor, kernel.stride_y, kernel.pad_top, beyond, height)
+
+
+def window_rows(operation: Convolution | Pooling, start: int, stop: int) -> tuple[int, int]:
+    """Return the rows under the windows of some rows of the output, padding counted."""
+    kernel = operation.kernel
+    first = start * kernel.stride_y - kernel.pad_top
+    return first, (stop - 1) * kernel.stride_y - kernel.pad_top + kernel.dilated_height
+
+
+def input_height(operation: Convolution | Pooling) -> int:
+    """Return the rows of the input that are not padding: what padding leaves of all windows."""
+    _, last = window_rows(operation, 0, operation.ofm.shape[0])
+    return last - operation.kernel.pad_bottom
+
+
+def _ends(
+    sequence: Sequence, chain: Chain, inside: frozenset[int], rows: Mapping[int, Readings]
+) -> dict[int, list[int]] | None:
+    """Return of each tensor that a chain writes how many rows are there after each stripe."""
+    count = chain.stripes
+    found: dict[int, list[int]] = {}
+    written: set[int] = set()
+    for index in range(chain.last, chain.first - 1, -1):
+        operation = sequence.operations[index]
+        assert not isinstance(operation, Copy)
+        output, height = operation.ofm.tensor, operation.ofm.shape[0]
+        if output in written:
+            return None
+        written.add(output)
+        ends = found.setdefault(output, [0] * count)
+        if index == chain.last:
+            ends[:] = [-(-height * (stripe + 1) // count) for stripe in range(count)]
+        elif output not in inside:
+            ends[-1] = height
+        for row in rows[index] or ():
+            if not _raise(found.setdefault(row.tensor, [0] * count), ends, row):
+                return None
+    return found
+
+
+def _raise(needed: list[int], ends: list[int], row: Reading) -> bool:
+    """Raise the rows of an input to what stripes of an output need; False if one needs none."""
+    start = before = 0
+    for stripe, stop in enumerate(ends):
+        least = needed[stripe]
+        if stop > start:
+            last = row.end(stop)
+            if last <= row.first(start):
+                return False
+            if last > least:
+                needed[stripe] = least = last
+        elif before > least:
+            needed[stripe] = least = before
+        start, before = stop, least
+    return True
+
+
+def _rows_kept(
+    sequence: Sequence, steps: list[Step], inside: frozenset[int], rows: Mapping[int, Readings]
+) -> dict[int, int]:
+    """Return how many rows of each tensor inside a chain are alive at once at most."""
+    found: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    for step in reversed(steps):
+        index, start = step.operation, step.start
+        for row in rows[index] or ():
+            if row.tensor in inside:
+                first = row.first(start)
+                if lowest.get(row.tensor, first) >= first:
+                    lowest[row.tensor] = first
+        output = tensor_written(sequence.operations[index])
+        if output in inside:
+            kept = step.stop - min(start, lowest.get(output, start))
+            if found.get(output, 0) <= kept:
+                found[output] = kept
+    return found

@@ -1,0 +1,86 @@
+"""Operations whose output lies over their own input."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.generator.emit.blocks import block_at, block_counts, spans
+from mizzen.targets.ethos_u.generator.emit.bytesets import part, whole
+from mizzen.targets.ethos_u.generator.emit.located import Located
+from mizzen.targets.ethos_u.generator.emit.steps import KernelStep
+from mizzen.targets.ethos_u.generator.operations import BRICK
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+
+
+def overwrites_unread(step: KernelStep) -> bool:
+    """Whether a block is written over bytes that a later block of the operation still reads.
+
+    Jobs of later blocks may read before or after an earlier block is written, so that only what no
+    later block needs may be written over. An output exactly where the input of an operation from
+    point to point lies is safe: each block is written where it alone was read.
+    """
+    region, written = step.writes[0]
+    return any(
+        map_.region == region
+        and whole(map_).touches(written)
+        and not (map_.is_as(step.ofm) and step.is_point_by_point)
+        and _reads_what_is_written(step, place)
+        for place, map_ in enumerate(step.maps)
+    )
+
+
+def _reads_what_is_written(step: KernelStep, place: int) -> bool:
+    return not _stays_behind(step, place) and _overlaps_exactly(step, place)
+
+
+def _stays_behind(step: KernelStep, place: int) -> bool:
+    """Whether every block reads only above all that blocks before it have written.
+
+    False where that takes more than the lowest and the highest byte of each block to tell.
+    """
+    map_, output = step.maps[place], step.ofm
+    if not (_is_plain(map_) and _is_plain(output)):
+        return False
+    rows, columns, channels = spans(step)
+    row, column, slice_ = rows[0], columns[0], channels[0]
+    reads = [
+        [step.needed(place, (found, column, slice_))[0][0] for found in rows],
+        [step.needed(place, (row, found, slice_))[1][0] for found in columns],
+        [step.needed(place, (row, column, found))[2][0] for found in channels],
+    ]
+    writes = [[stop - 1 for _, stop in found] for found in (rows, columns, channels)]
+    ends = np.maximum.accumulate(_addresses(output, writes) + output.element_bytes)
+    return bool((ends[:-1] <= _addresses(map_, reads)[1:]).all())
+
+
+def _is_plain(map_: Located) -> bool:
+    """Whether addresses rise with every axis."""
+    height, width, _ = map_.shape
+    is_one_tile = height <= map_.height_0 and width <= map_.width_0
+    return is_one_tile and min(map_.strides) >= 0
+
+
+def _addresses(map_: Located, places: list[list[int]]) -> npt.NDArray[np.int64]:
+    """Return where elements lie, for all rows with all columns with all channels."""
+    y, x, c = (np.array(found, np.int64) for found in places)
+    size, step = map_.element_bytes, map_.stride_x
+    channels = c * size
+    if map_.layout is Layout.NHCWB16:
+        step = BRICK * size
+        channels = c // BRICK * map_.stride_c + c % BRICK * size
+    lines = y[:, None, None] * map_.stride_y + x[:, None] * step
+    return (map_.bases[0] + lines + channels).ravel()
+
+
+def _overlaps_exactly(step: KernelStep, place: int) -> bool:
+    height, width, depth = block_counts(step)
+    _, output = step.writes[0]
+    written = np.zeros(output.end - output.first, np.bool_)
+    for index in range(height * width * depth):
+        block = block_at(step, index)
+        needed = part(step.maps[place], step.needed(place, block))
+        if needed.within(output.first, output.end, written).any():
+            return True
+        part(step.ofm, block).mark(output.first, written)
+    return False

@@ -1,0 +1,73 @@
+"""How far an operation may begin before the one before it ends: BLOCKDEP.
+
+An operation writes its output block by block, along depth first, then width, then height. The next
+one begins with jobs, each the input of one block, or some channels of it. With BLOCKDEP d its job f
+may read before block b from the end of the operation before is written, if f + b < d; it never
+overtakes what the other reads, nor its writes.
+
+Ref: Ethos-U55 and Ethos-U65 technical reference manuals, BLOCKDEP.
+"""
+
+from __future__ import annotations
+
+from mizzen.targets.ethos_u.generator.emit.blocks import block_at, block_counts
+from mizzen.targets.ethos_u.generator.emit.bytesets import Part, part
+from mizzen.targets.ethos_u.generator.emit.steps import KernelStep
+
+GREATEST = 3
+"""The greatest BLOCKDEP there is."""
+
+
+def greatest_overlap(before: KernelStep, after: KernelStep) -> int:
+    """Return the greatest BLOCKDEP of `after` with which it reads nothing too early."""
+    if before.table is not None and after.clobbers:
+        return 0
+    region, written = before.writes[0]
+    touched = [
+        place
+        for place, (other, read) in enumerate(after.reads)
+        if other == region and read.touches(written)
+    ]
+    if not touched:
+        return GREATEST
+    maps = len(after.maps)
+    if any(place >= maps for place in touched):
+        return 0
+    blocks = [part(before.ofm, box) for box in last_blocks(before, GREATEST)]
+    found = GREATEST
+    for place in touched:
+        for job, box in enumerate(first_jobs(after, place, GREATEST)):
+            if job >= found:
+                break
+            needed = part(after.maps[place], box)
+            for block, output in enumerate(blocks[: found - job]):
+                if needed.touches(output):
+                    found = job + block
+                    break
+    return found
+
+
+def last_blocks(step: KernelStep, number: int) -> list[Part]:
+    """Return up to `number` blocks from the last one back."""
+    height, width, depth = block_counts(step)
+    total = height * width * depth
+    return [block_at(step, total - 1 - back) for back in range(min(number, total))]
+
+
+def first_jobs(step: KernelStep, place: int, number: int) -> list[Part]:
+    """Return what each of up to `number` first jobs reads of the input at a place."""
+    height, width, depth = block_counts(step)
+    found: list[Part] = []
+    for index in range(min(number, height * width * depth)):
+        box = step.needed(place, block_at(step, index))
+        if step.job_depth is None or not step.needs_all:
+            found.append(box)
+        else:
+            rows, columns, (low, high) = box
+            found += [
+                (rows, columns, (first, min(high, first + step.job_depth)))
+                for first in range(low, high, step.job_depth)
+            ]
+        if len(found) >= number:
+            break
+    return found[:number]

@@ -1,0 +1,353 @@
+"""From a schedule to steps: addresses, parts of the shared buffer, constants, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.diagnostics import Origin, fail
+from mizzen.targets.ethos_u.generator.emit.constants import Constants
+from mizzen.targets.ethos_u.generator.emit.early import with_early_tables
+from mizzen.targets.ethos_u.generator.emit.inplace import overwrites_unread
+from mizzen.targets.ethos_u.generator.emit.located import Addresses, Located
+from mizzen.targets.ethos_u.generator.emit.steps import (
+    INTERNAL,
+    CoreConstants,
+    KernelStep,
+    Purpose,
+    Step,
+    Stream,
+    TransferStep,
+)
+from mizzen.targets.ethos_u.generator.emit.tables import TableUse, assign
+from mizzen.targets.ethos_u.generator.operations import (
+    Blocking,
+    Computation,
+    Convolution,
+    Copy,
+    Elementwise,
+    Fetch,
+    Issue,
+    Map,
+    Operation,
+    Place,
+    Pooling,
+    Role,
+    Scalar,
+    Schedule,
+    Shape,
+    WeightPart,
+    maps_read,
+)
+from mizzen.targets.ethos_u.generator.shared_buffer import (
+    SLOT_BYTES,
+    Core,
+    Parts,
+    core_of,
+    demand_of,
+    parts_of,
+)
+from mizzen.targets.ethos_u.machine.commands_values import Arch
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.program import RegionIndex
+
+STREAM_ALIGNMENT_BYTES = 16
+"""Ref: Vela 5.2.0, register_command_stream_generator.py (addresses of weights and scales)."""
+TRANSFER_ALIGNMENT_BYTES = {Arch.U55: 16, Arch.U65: 1}
+"""Of both addresses and the length of a transfer between memories.
+
+Ref: Vela 5.2.0, register_command_stream_util.py, check_dma_op."""
+NO_STREAM = Stream(RegionIndex.READ_ONLY, 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The steps of a stream in order, and the read-only region that they use."""
+
+    steps: tuple[Step, ...]
+    constants: npt.NDArray[np.uint8]
+    addresses: Addresses
+
+
+def plan(schedule: Schedule, accelerator: Accelerator) -> Plan:
+    """Return what the stream of a schedule does.
+
+    Raises E285 for an accelerator that has no such streams, E286 for a block that does not fit the
+    shared buffer, E287 for a map that registers cannot describe, E288 for an output over an input
+    that is still read, E289 for what the schedule does not say.
+    """
+    return _Planner(schedule, accelerator).plan()
+
+
+class _Planner:
+    def __init__(self, schedule: Schedule, accelerator: Accelerator) -> None:
+        self._schedule = schedule
+        self._accelerator = accelerator
+        self._core: Core = core_of(accelerator)
+        self._constants = Constants(schedule.constants_at)
+        sequence = schedule.sequence
+        self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
+
+    def plan(self) -> Plan:
+        """Return all steps."""
+        steps = tuple(with_early_tables(self._steps(), self._accelerator.arch))
+        for step in steps:
+            if isinstance(step, TransferStep):
+                _check_transfer(step, self._accelerator.arch)
+        return Plan(steps, self._constants.packed(), self._addresses)
+
+    def _operation(self, issue: Issue) -> Operation:
+        return self._schedule.sequence.operations[issue.operation]
+
+    def _places(self) -> tuple[Place | None, ...]:
+        """Return the places of tensors, constants among them, packed in the order of use."""
+        places = list(self._schedule.places)
+        tensors = self._schedule.sequence.tensors
+        for item in self._schedule.items:
+            if isinstance(item, Fetch):
+                continue
+            operation = self._operation(item)
+            read = (
+                (operation.source,)
+                if isinstance(operation, Copy)
+                else tuple(row.tensor for row in maps_read(operation))
+            )
+            for tensor in read:
+                data = tensors[tensor].data
+                if tensors[tensor].role is Role.CONSTANT and data is not None:
+                    offset = self._constants.offset_of(data.tobytes())
+                    places[tensor] = Place(RegionIndex.READ_ONLY, offset)
+        return tuple(places)
+
+    def _steps(self) -> Iterator[Step]:
+        items = self._schedule.items
+        kernels = [
+            (place, operation)
+            for place, item in enumerate(items)
+            if isinstance(item, Issue) and not isinstance(operation := self._operation(item), Copy)
+        ]
+        tables = [row.activation.table for _, row in kernels]
+        uses = assign([None if row is None else row.data for row in tables], self._core)
+        slots = {place: use for (place, _), use in zip(kernels, uses, strict=True)}
+        origins = self._origins()
+        for place, item in enumerate(items):
+            if isinstance(item, Fetch):
+                yield self._fetch(item, origins[place])
+                continue
+            operation = self._operation(item)
+            if isinstance(operation, Copy):
+                yield self._copy(operation)
+                continue
+            use = slots[place]
+            if use is not None and use.is_loaded:
+                yield self._load(operation, use)
+            yield self._kernel(item, operation, use)
+
+    def _origins(self) -> list[Origin]:
+        """Return of each item where it comes from; of a fetch, where what next uses its blob."""
+        found: list[Origin] = []
+        users: dict[int, Origin] = {}
+        for item in reversed(self._schedule.items):
+            if isinstance(item, Fetch):
+                found.append(users.get(item.blob, Origin()))
+                continue
+            origin = self._operation(item).origin
+            if item.blob is not None:
+                users[item.blob] = origin
+            found.append(origin)
+        return found[::-1]
+
+    # Transfers
+
+    def _fetch(self, item: Fetch, origin: Origin) -> TransferStep:
+        data = self._schedule.blobs[item.blob].data
+        place = self._schedule.stagings[item.staging].place
+        length = item.stop - item.start
+        source = self._constants.offset_of(data) + item.start
+        target = place.offset_bytes + item.offset_bytes + item.start
+        return TransferStep(
+            Purpose.WEIGHTS,
+            origin,
+            Stream(RegionIndex.READ_ONLY, source, length),
+            Stream(place.region, target, length),
+        )
+
+    def _copy(self, operation: Copy) -> TransferStep:
+        source = self._addresses.place(operation.source, operation.origin)
+        target = self._addresses.place(operation.destination, operation.origin)
+        first = source.offset_bytes + operation.source_offset_bytes
+        to = target.offset_bytes + operation.destination_offset_bytes
+        length = self._copied_bytes(operation)
+        return TransferStep(
+            Purpose.COPY,
+            operation.origin,
+            Stream(source.region, first, length),
+            Stream(target.region, to, length),
+        )
+
+    def _copied_bytes(self, operation: Copy) -> int:
+        """Return the bytes to copy: behind the end of a tensor there is room up to the alignment.
+
+        What is copied there beyond the source is nobody's.
+        """
+        length, alignment = operation.length_bytes, TRANSFER_ALIGNMENT_BYTES[self._accelerator.arch]
+        tensor = self._schedule.sequence.tensors[operation.destination]
+        size = tensor.size_bytes(self._schedule.layouts[operation.destination])
+        if operation.destination_offset_bytes + length < size:
+            return length
+        return alignment * -(-length // alignment)
+
+    def _load(self, operation: Computation, use: TableUse) -> TransferStep:
+        assert operation.activation.table is not None
+        data = operation.activation.table.data
+        return TransferStep(
+            Purpose.TABLE,
+            operation.origin,
+            Stream(RegionIndex.READ_ONLY, self._constants.offset_of(data), len(data)),
+            Stream(INTERNAL, SLOT_BYTES * use.slot, len(data)),
+        )
+
+    # Kernel operations
+
+    def _kernel(self, issue: Issue, operation: Computation, use: TableUse | None) -> KernelStep:
+        origin, blocking = operation.origin, issue.blocking
+        if blocking is None:
+            raise fail("E289", "the schedule must give the operation a block", origin=origin)
+        part_kernel = isinstance(operation, Convolution) and (
+            blocking.part_kernel and not operation.depthwise
+        )
+        demand = demand_of(operation)
+        ofm, ifm, ifm2 = self._maps(operation, issue.channels, origin)
+        step = KernelStep(
+            index=issue.operation,
+            channels=issue.channels,
+            operation=operation,
+            blocking=replace(blocking, part_kernel=part_kernel),
+            parts=self._parts(operation, blocking, origin),
+            ofm=ofm,
+            ifm=ifm,
+            ifm2=ifm2,
+            job_depth=demand.ifm_depth_of_job(part_kernel),
+            constants=self._core_constants(issue, operation),
+            table=None if use is None else use.slot,
+            clobbers=use is None and not self._core.keeps_tables,
+        )
+        if overwrites_unread(step):
+            raise fail(
+                "E288",
+                "the output must not be written over what later blocks of its operation read",
+                origin=origin,
+                help="give the output a place of its own, or exactly that of the input",
+            )
+        return step
+
+    def _parts(self, operation: Computation, blocking: Blocking, origin: Origin) -> Parts:
+        found = parts_of(demand_of(operation), blocking.block, blocking.part_kernel, self._core)
+        if found is None:
+            raise fail(
+                "E286",
+                f"a block must fit the shared buffer of {self._accelerator.name}, not "
+                f"{_by(blocking.block)}",
+                origin=origin,
+            )
+        return found
+
+    def _maps(
+        self, operation: Computation, channels: tuple[int, int] | None, origin: Origin
+    ) -> tuple[Located, Located, Located | Scalar | None]:
+        """Return output, input and second input; of some channels, only those."""
+        locate = self._addresses.locate
+        ofm = locate(operation.ofm, origin, channels)
+        if isinstance(operation, Elementwise):
+            _check_first(operation)
+            second = operation.ifm2
+            if isinstance(second, Map):
+                own = channels if second.shape[2] == operation.ofm.shape[2] else None
+                second = locate(second, origin, own)
+            return ofm, locate(operation.ifm, origin, channels), second
+        own = None if _needs_every_channel(operation) else channels
+        return ofm, locate(operation.ifm, origin, own), None
+
+    def _core_constants(self, issue: Issue, operation: Computation) -> tuple[CoreConstants, ...]:
+        if not isinstance(operation, Convolution):
+            return ()
+        if issue.blob is None:
+            raise fail("E289", "the schedule must give a convolution its constants",
+                       origin=operation.origin)  # fmt: skip
+        blob = self._schedule.blobs[issue.blob]
+        if issue.staging is None:
+            region, offset = RegionIndex.READ_ONLY, self._constants.offset_of(blob.data)
+        else:
+            place = self._schedule.stagings[issue.staging].place
+            region, offset = place.region, place.offset_bytes + issue.offset_bytes
+        found = tuple(_of_core(part, region, offset) for part in blob.cores)
+        if operation.written is not None:
+            place = self._addresses.place(operation.written.tensor, operation.origin)
+            streams = zip(found, operation.written.streams, strict=True)
+            found = tuple(
+                replace(core, weights=Stream(place.region, place.offset_bytes + start, length))
+                for core, (start, length) in streams
+            )
+        _check_aligned(found, operation.origin)
+        missing = self._accelerator.cores - len(found)
+        return found + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
+
+
+def _check_first(operation: Elementwise) -> None:
+    """Refuse with E287 a first operand that is repeated: registers say that of the second alone."""
+    shape, wanted = operation.ifm.shape, operation.ofm.shape
+    if shape != wanted:
+        raise fail(
+            "E287",
+            "the first operand of an elementwise operation must have the shape of the output, "
+            f"{_by(wanted)}, not {_by(shape)}",
+            origin=operation.origin,
+            help="let the operands change places",
+        )
+
+
+def _by(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _needs_every_channel(operation: Convolution | Pooling) -> bool:
+    return demand_of(operation).ifm_depth is not None
+
+
+def _of_core(part: WeightPart, region: int, offset: int) -> CoreConstants:
+    return CoreConstants(
+        weights=Stream(region, offset + part.weights_offset_bytes, part.weights_bytes),
+        scales=Stream(region, offset + part.scales_offset_bytes, part.scales_bytes),
+    )
+
+
+def _check_aligned(cores: tuple[CoreConstants, ...], origin: Origin) -> None:
+    """Refuse with E287 streams that do not begin where the machine reads them from."""
+    for stream in (row for core in cores for row in (core.weights, core.scales)):
+        if stream.offset_bytes % STREAM_ALIGNMENT_BYTES:
+            raise fail(
+                "E287",
+                f"weights and scales must begin at a multiple of {STREAM_ALIGNMENT_BYTES} bytes, "
+                f"not at byte {stream.offset_bytes}",
+                origin=origin,
+            )
+
+
+def _check_transfer(step: TransferStep, arch: Arch) -> None:
+    """Refuse with E287 a transfer whose ends or length the machine does not take."""
+    alignment = TRANSFER_ALIGNMENT_BYTES[arch]
+    source, target, length = (
+        step.source.offset_bytes,
+        step.destination.offset_bytes,
+        step.source.length_bytes,
+    )
+    if source % alignment or target % alignment or length % alignment:
+        raise fail(
+            "E287",
+            f"a transfer of {arch.value} must have ends and a length that are multiples of "
+            f"{alignment} bytes, not {length} bytes from {source} to {target}",
+            origin=step.origin,
+        )

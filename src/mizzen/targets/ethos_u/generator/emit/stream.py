@@ -1,0 +1,83 @@
+"""From ordered steps to words, and to a program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.generator.emit.located import Addresses
+from mizzen.targets.ethos_u.generator.emit.order import Ordered, ordered
+from mizzen.targets.ethos_u.generator.emit.plan import plan
+from mizzen.targets.ethos_u.generator.emit.registers import Writer
+from mizzen.targets.ethos_u.generator.emit.settings import of_kernel, of_transfer, operation_command
+from mizzen.targets.ethos_u.generator.emit.steps import KernelStep
+from mizzen.targets.ethos_u.generator.operations import Role, Schedule
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.commands_values import ParallelMode
+from mizzen.targets.ethos_u.machine.config import Accelerator
+from mizzen.targets.ethos_u.machine.program import HardwareId, Program, RegionIndex, TensorAddress
+
+ID_WORD = 0x1006_6001
+"""ID register of architecture 1.0.6, as Vela 5.2 writes it for U55 and U65."""
+STOP_MASK = 0xFFFF
+
+
+def emit(schedule: Schedule, accelerator: Accelerator) -> Program:
+    """Return the program of a schedule: words, constants, and where its tensors are.
+
+    Inputs and outputs have the names and shapes of the sequence's tensors. Raises E285 to E289 as
+    `plan` does, E511 for a number that a register cannot hold.
+    """
+    planned = plan(schedule, accelerator)
+    writer = Writer(accelerator.arch)
+    origins: dict[int, Origin] = {}
+    if accelerator.arch is Arch.U65:
+        both = ParallelMode.DUAL_CORE_DEPTH if accelerator.cores > 1 else ParallelMode.SINGLE_CORE
+        writer.set("SET_PARALLEL_MODE", (both,))
+    for row in ordered(planned.steps, accelerator.arch):
+        _write(writer, row, accelerator, origins)
+    writer.do("OP_STOP", (STOP_MASK,))
+    sequence, constants = schedule.sequence, planned.constants
+    region_bytes = dict(schedule.region_bytes)
+    region_bytes[RegionIndex.READ_ONLY] = constants.nbytes
+    return Program(
+        words=np.array(writer.words, np.uint32),
+        hardware=HardwareId(accelerator.config_word, ID_WORD),
+        region_bytes=region_bytes,
+        constants={RegionIndex.READ_ONLY: constants},
+        inputs=tuple(_address(planned.addresses, tensor) for tensor in sequence.inputs),
+        outputs=tuple(_address(planned.addresses, tensor) for tensor in sequence.outputs),
+        origins=origins,
+    )
+
+
+def _write(
+    writer: Writer, row: Ordered, accelerator: Accelerator, origins: dict[int, Origin]
+) -> None:
+    step = row.step
+    if isinstance(step, KernelStep):
+        settings, start = of_kernel(step, accelerator), operation_command(step)
+    else:
+        settings, start = of_transfer(step, accelerator), ("OP_DMA_START", ())
+    for name, values in settings:
+        writer.set(name, values)
+    if isinstance(step, KernelStep):
+        writer.set("SET_BLOCKDEP", (row.blockdep,))
+    if row.kernel_wait is not None:
+        writer.do("OP_KERNEL_WAIT", (row.kernel_wait,))
+    if row.dma_wait is not None:
+        writer.do("OP_DMA_WAIT", (row.dma_wait,))
+    origins[writer.offset_bytes] = step.origin
+    writer.do(*start)
+
+
+def _address(addresses: Addresses, tensor: int) -> TensorAddress:
+    row, place = addresses.tensors[tensor], addresses.place(tensor, Origin())
+    return TensorAddress(
+        name=row.name,
+        shape=row.shape,
+        dtype=row.dtype,
+        region=place.region,
+        offset=place.offset_bytes,
+        variable=row.role is Role.STATE,
+    )

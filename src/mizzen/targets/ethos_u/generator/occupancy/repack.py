@@ -1,0 +1,167 @@
+"""Tensors and staged constants of a schedule as blocks, and the schedule with new places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mizzen.targets.ethos_u.generator.occupancy.overlaps import overlap
+from mizzen.targets.ethos_u.generator.operations import (
+    Copy,
+    Fetch,
+    Issue,
+    Place,
+    Role,
+    Schedule,
+    Staging,
+    tensor_written,
+    tensors_read,
+)
+from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
+from mizzen.targets.ethos_u.generator.placement import Block, Partner, Placed, place
+from mizzen.targets.ethos_u.generator.placement.place import STATES
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+
+Items = Sequence[Issue | Fetch]
+
+
+def repacked(schedule: Schedule, *, states: int = STATES) -> Schedule:
+    """Return a schedule whose tensors and stagings lie anew, each in its region.
+
+    states  of the exact search for each region, at most
+    """
+    tensors = tensor_blocks(schedule.sequence, schedule.layouts, schedule.items)
+    stagings = staging_blocks(schedule.stagings, schedule.items)
+    places = list(schedule.places)
+    kept = list(schedule.stagings)
+    sizes = dict(schedule.region_bytes)
+    regions = {row.region for row in places if row} | {row.place.region for row in kept}
+    for region in sorted(regions):
+        rows = [
+            index
+            for index, row in enumerate(places)
+            if row is not None and row.region == region and tensors[index] is not None
+        ]
+        staged = [index for index, row in enumerate(kept) if row.place.region == region]
+        placed = place(
+            _chosen(tensors, rows) + [stagings[index] for index in staged], states=states
+        )
+        for index, offset in zip(rows, placed.offsets_bytes, strict=False):
+            places[index] = Place(region, offset)
+        for index, offset in zip(staged, placed.offsets_bytes[len(rows) :], strict=True):
+            kept[index] = replace(kept[index], place=Place(region, offset))
+        sizes[region] = taken_bytes(placed, schedule.sequence)
+    return replace(schedule, places=tuple(places), stagings=tuple(kept), region_bytes=sizes)
+
+
+def taken_bytes(placed: Placed, sequence: Operations) -> int:
+    """Return the bytes of a memory with tensors placed: transfers take whole lines of it."""
+    copies = any(isinstance(row, Copy) for row in sequence.operations)
+    return placed.peak_bytes if copies else placed.end_bytes
+
+
+def peak_bytes(
+    sequence: Operations, layouts: Sequence[Layout], items: Items, *, states: int = STATES
+) -> int:
+    """Return what tensors take if all lie in one region, nothing staged."""
+    blocks = tensor_blocks(sequence, layouts, items)
+    rows = [index for index, row in enumerate(blocks) if row is not None]
+    return place(_chosen(blocks, rows), states=states).peak_bytes
+
+
+def tensor_blocks(
+    sequence: Operations, layouts: Sequence[Layout], items: Items
+) -> list[Block | None]:
+    """Return the block of each tensor, its partners by index of tensor; None of what has none.
+
+    Steps are indices of items. Constants have none, nor has what nobody reads or writes.
+    """
+    spans = _spans(sequence, items)
+    found: list[Block | None] = []
+    for index, (tensor, layout) in enumerate(zip(sequence.tensors, layouts, strict=True)):
+        if tensor.role is Role.CONSTANT or spans[index][1] < 0:
+            found.append(None)
+        else:
+            found.append(Block(tensor.size_bytes(layout), *spans[index]))
+    counts = [0] * len(sequence.operations)
+    for item in items:
+        if isinstance(item, Issue):
+            counts[item.operation] += 1
+    for step, item in enumerate(items):
+        if isinstance(item, Issue) and counts[item.operation] == 1:
+            _join(sequence, layouts, step, item, found)
+    return found
+
+
+def staging_blocks(stagings: Sequence[Staging], items: Items) -> list[Block]:
+    """Return the block of each staging: from its first transfer to the last item that reads it."""
+    spans = [(len(items), 0)] * len(stagings)
+    for step, item in enumerate(items):
+        if item.staging is not None:
+            first, _ = spans[item.staging]
+            spans[item.staging] = min(first, step), step
+    return [
+        Block(row.size_bytes, min(first, last), last)
+        for row, (first, last) in zip(stagings, spans, strict=True)
+    ]
+
+
+def _join(
+    sequence: Operations,
+    layouts: Sequence[Layout],
+    step: int,
+    item: Issue,
+    blocks: list[Block | None],
+) -> None:
+    """Let an output that is written first by an item lie over inputs that it reads last."""
+    operation = sequence.operations[item.operation]
+    if isinstance(operation, Copy) or item.blocking is None:
+        return
+    output = operation.ofm.tensor
+    block = blocks[output]
+    if block is None or block.first != step:
+        return
+    partners: list[Partner] = []
+    for tensor in dict.fromkeys(tensors_read(operation)):
+        other = blocks[tensor]
+        if other is None or other.last != step or tensor == output:
+            continue
+        found = overlap(operation, item.blocking.block, tensor, sequence.tensors, layouts)
+        if found is not None:
+            partners.append(Partner(tensor, found.reach_bytes, found.exact_bytes))
+    blocks[output] = replace(block, partners=tuple(partners))
+
+
+def _spans(sequence: Operations, items: Items) -> list[tuple[int, int]]:
+    """Return the first and the last item at which each tensor holds something."""
+    last = len(items) - 1
+    found = [(len(items), -1)] * len(sequence.tensors)
+    for step, item in enumerate(items):
+        if isinstance(item, Issue):
+            operation = sequence.operations[item.operation]
+            for tensor in (*tensors_read(operation), tensor_written(operation)):
+                found[tensor] = min(found[tensor][0], step), step
+    for tensor in sequence.inputs:
+        found[tensor] = 0, max(found[tensor][1], 0)
+    for tensor in sequence.outputs:
+        found[tensor] = min(found[tensor][0], last), last
+    for index, tensor in enumerate(sequence.tensors):
+        if tensor.role is Role.STATE:
+            found[index] = 0, last
+    return found
+
+
+def _chosen(blocks: Sequence[Block | None], rows: Sequence[int]) -> list[Block]:
+    """Return some blocks, their partners by position among them."""
+    position = {row: at for at, row in enumerate(rows)}
+    found: list[Block] = []
+    for row in rows:
+        block = blocks[row]
+        assert block is not None
+        partners = tuple(
+            replace(other, block=position[other.block])
+            for other in block.partners
+            if other.block in position
+        )
+        found.append(replace(block, partners=partners))
+    return found

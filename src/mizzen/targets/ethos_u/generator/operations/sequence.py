@@ -1,0 +1,50 @@
+"""Operations in an order that is right, over the tensors that they hand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.generator.operations.maps import Role, Tensor
+from mizzen.targets.ethos_u.generator.operations.operations import (
+    Operation,
+    tensor_written,
+    tensors_read,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sequence:
+    """A program before it is scheduled.
+
+    inputs, outputs  indices of tensors, in the order of the program's interface; states are among
+                     the inputs
+    """
+
+    tensors: tuple[Tensor, ...]
+    operations: tuple[Operation, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """Indices of the tensors that go on from one run to the next."""
+        roles = (tensor.role for tensor in self.tensors)
+        return tuple(index for index, role in enumerate(roles) if role is Role.STATE)
+
+    def lifetimes(self) -> list[tuple[int, int]]:
+        """Return for each tensor the first and the last operation between which it holds something.
+
+        Inputs and states hold something from operation 0 on, outputs and states up to the last; of
+        what nobody reads or writes it is (0, -1).
+        """
+        last = len(self.operations) - 1
+        found = [(len(self.operations), -1)] * len(self.tensors)
+        for index, operation in enumerate(self.operations):
+            for tensor in (*tensors_read(operation), tensor_written(operation)):
+                first, _ = found[tensor]
+                found[tensor] = min(first, index), index
+        for tensor in self.inputs:
+            found[tensor] = 0, max(found[tensor][1], 0)
+        for tensor in (*self.outputs, *self.states):
+            found[tensor] = min(found[tensor][0], last), last
+        return [row if row[1] >= 0 else (0, -1) for row in found]

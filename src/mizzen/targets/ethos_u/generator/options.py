@@ -1,0 +1,113 @@
+"""Options of the code generator that only Ethos-U has, by name, as `--target-option` takes them.
+
+A search tries them; whoever repeats what it found gives them on the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from mizzen.diagnostics import fail
+from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.config import (
+    EthosUConfiguration,
+    Feature,
+    Generator,
+    Search,
+    Setting,
+)
+from mizzen.targets.ethos_u.machine.system_config import ASKED, with_placing
+
+DISABLE = "disable"
+ALLOCATOR = "tensor-allocator"
+REWRITE = "rewrite"
+GENERATOR = "generator"
+SEARCH = "search"
+
+BETWEEN = "+"
+"""Between several values of one option: a comma stands between options elsewhere."""
+
+_Choice = TypeVar("_Choice", Generator, Search)
+Change = Callable[[EthosUConfiguration, str], EthosUConfiguration]
+
+
+def with_options(found: EthosUConfiguration, options: Mapping[str, str]) -> EthosUConfiguration:
+    """Return a configuration with options of the code generator.
+
+    E225 for an option that there is not, E227 for an allocator, E260 for a feature that there is
+    not, E577 for a generator or a search. Rewrites are names, which whoever rewrites knows.
+    """
+    for name, value in options.items():
+        change = CHANGES.get(name)
+        if change is None:
+            raise fail(
+                "E225",
+                f"Ethos-U has the options {', '.join(CHANGES)} of its own, and {name} came",
+                help="leave it out",
+            )
+        found = change(found, value)
+        rows = (*found.settings, Setting(name, value, ASKED))
+        found = replace(found, settings=rows)
+    return found
+
+
+def _disable(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    rows = {row.value: row for row in Feature}
+    names = values_of(value)
+    for name in names:
+        if name not in rows:
+            raise fail(
+                "E260",
+                f"what the compiler must leave must be of {', '.join(rows)}, not {name!r}",
+                help=f"several are written as {DISABLE}=cascading{BETWEEN}buffering",
+            )
+    return replace(found, disabled=tuple(row for row in Feature if row.value in names))
+
+
+def _place(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return with_placing(found, value, found.tensor_alignment_bytes)
+
+
+def _rewrite(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return replace(found, rewrites=values_of(value))
+
+
+def _generate(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    generator = _named(Generator, GENERATOR, value)
+    if generator is Generator.OWN and found.accelerator.arch is Arch.U85:
+        raise fail(
+            "E578",
+            f"Mizzen's own code is for {Arch.U55.value} and {Arch.U65.value}, not for "
+            f"{found.accelerator.name}",
+            help=f"leave out --{GENERATOR}, or take {Generator.BEST.value}",
+        )
+    return replace(found, generator=generator)
+
+
+def _search(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return replace(found, search=_named(Search, SEARCH, value))
+
+
+def _named(choices: type[_Choice], what: str, value: str) -> _Choice:
+    for row in choices:
+        if row.value == value:
+            return row
+    names = ", ".join(row.value for row in choices)
+    raise fail("E577", f"--{what} must be one of {names}, not {value!r}")
+
+
+CHANGES: dict[str, Change] = {
+    DISABLE: _disable,
+    REWRITE: _rewrite,
+    ALLOCATOR: _place,
+    GENERATOR: _generate,
+    SEARCH: _search,
+}
+"""Every option, and what it changes."""
+
+
+def values_of(text: str) -> tuple[str, ...]:
+    """Take the values of an option apart."""
+    return tuple(name.strip() for name in text.split(BETWEEN) if name.strip())

@@ -1,0 +1,111 @@
+"""Blocks as a search sees them: aligned sizes, and for each which others it meets and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mizzen.targets.ethos_u.generator.placement.blocks import (
+    Block,
+    granule_of,
+    kept_from_others,
+    saved_bytes,
+)
+
+Int64s = np.ndarray[Any, np.dtype[np.int64]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """What is placed; a row is a block.
+
+    sizes        up to the least alignment of all, so that nothing is lost by it
+    fixed        offset of a row that has one, down to that alignment; 0 of one without bytes
+    meets        rows that are taken at the same step as another: [rows, rows], not themselves
+    neighbours   the same as lists
+    reaches      of a row, and another that it may lie over: how far behind its start it may begin
+    exact        of those, the one place behind its start at which it may begin besides
+    savings      of a row, the bytes that it shares at most at its first step
+    """
+
+    sizes: Int64s
+    firsts: Int64s
+    lasts: Int64s
+    alignments: Int64s
+    fixed: tuple[int | None, ...]
+    meets: Bools
+    neighbours: tuple[tuple[int, ...], ...]
+    reaches: dict[tuple[int, int], int]
+    exact: dict[tuple[int, int], int]
+    savings: Int64s
+
+    def peak(self, offsets: Sequence[int]) -> int:
+        """Return the end of the highest row."""
+        return int((np.asarray(offsets, np.int64) + self.sizes).max(initial=0))
+
+
+def rows_of(blocks: Sequence[Block]) -> Rows:
+    """Return blocks as rows, in their order."""
+    granule = granule_of(blocks)
+    kept = [kept_from_others(block, granule) for block in blocks]
+    sizes = [size for size, _ in kept]
+    firsts = np.array([block.first for block in blocks], np.int64)
+    lasts = np.array([block.last for block in blocks], np.int64)
+    meets = (firsts[:, None] <= lasts) & (firsts <= lasts[:, None])
+    np.fill_diagonal(meets, val=False)
+    reaches: dict[tuple[int, int], int] = {}
+    exact: dict[tuple[int, int], int] = {}
+    savings = np.zeros(len(blocks), np.int64)
+    for index, block in enumerate(blocks):
+        for partner in block.partners:
+            other = partner.block
+            shift = kept[other][1] - kept[index][1]
+            reach = (partner.reach_bytes + shift) // granule * granule
+            if meets[index, other] and (saved := saved_bytes(sizes[index], sizes[other], partner)):
+                reaches[index, other] = max(reach, reaches.get((index, other), reach))
+                savings[index] += saved
+                if partner.exact_bytes is not None:
+                    exact[index, other] = partner.exact_bytes + shift
+        savings[index] = min(int(savings[index]), sizes[index])
+    return Rows(
+        np.array(sizes, np.int64),
+        firsts,
+        lasts,
+        np.array([block.alignment for block in blocks], np.int64),
+        tuple(
+            _start(block, granule) if size or block.offset_bytes else 0
+            for block, size in zip(blocks, sizes, strict=True)
+        ),
+        meets,
+        tuple(tuple(np.flatnonzero(row).tolist()) for row in meets),
+        reaches,
+        exact,
+        savings,
+    )
+
+
+def _start(block: Block, granule: int) -> int | None:
+    offset = block.offset_bytes
+    return None if offset is None else offset - kept_from_others(block, granule)[1]
+
+
+def forbidden(rows: Rows, row: int, other: int, start: int) -> list[tuple[int, int]]:
+    """Return between which offsets a row must not begin while another one begins at `start`."""
+    low, high = start - int(rows.sizes[row]), start + int(rows.sizes[other])
+    if (row, other) in rows.reaches:
+        low = max(low, start + rows.reaches[row, other])
+    if (other, row) in rows.reaches:
+        high = min(high, start - rows.reaches[other, row])
+    point = None
+    if (row, other) in rows.exact:
+        point = start + rows.exact[row, other]
+    elif (other, row) in rows.exact:
+        point = start - rows.exact[other, row]
+    if point is not None:
+        gaps = [(low, min(high, point)), (max(low, point), high)]
+        return [gap for gap in gaps if gap[0] < gap[1]]
+    return [(low, high)] if low < high else []

@@ -1,0 +1,14 @@
+"""How a sequence is done: blocks, layouts, addresses, and when its constants are fetched.
+
+`plain` is a right schedule without search. Costs are computed for all legal blocks at once, as
+arrays; facts about rates are those of `timing`, whose simulation of streams judges what comes out
+and knows nothing of what is here.
+
+It must not know networks, command words, nor what judges streams.
+"""
+
+from mizzen.targets.ethos_u.generator.schedule.estimating import Estimator
+from mizzen.targets.ethos_u.generator.schedule.plain import plain
+from mizzen.targets.ethos_u.generator.schedule.scheduling import UNLIMITED, Effort, Limits, schedule
+
+__all__ = ["UNLIMITED", "Effort", "Estimator", "Limits", "plain", "schedule"]

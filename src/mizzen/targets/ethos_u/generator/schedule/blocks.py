@@ -1,0 +1,167 @@
+"""The blocks and traversals that an operation may have.
+
+Ref: Vela 5.2.0, whose streams have blocks of these depths only.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.generator.operations import Blocking, Computation, Shape
+from mizzen.targets.ethos_u.generator.schedule.facts import (
+    EVERY_CHANNEL,
+    HAS_WEIGHTS,
+    SUBKERNEL,
+    Facts,
+    Kind,
+)
+from mizzen.targets.ethos_u.generator.shared_buffer import (
+    LARGEST_BLOCK,
+    Demand,
+    core_of,
+    demand_of,
+    fits,
+)
+from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
+from mizzen.targets.ethos_u.machine.config import Accelerator
+
+Blocks = npt.NDArray[np.int64]
+"""A row for each block: height, width, depth."""
+N = TypeVar("N", int, Blocks)
+
+FEW_CHANNELS = 8
+"""Convolutions of so many input channels or fewer can only have their weights kernel first."""
+DEPTH_STEP = 16
+"""Depths of blocks that are less than the output's are multiples of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Legal blocks of an operation for one traversal."""
+
+    part_kernel: bool
+    blocks: Blocks
+
+    def blocking(self, index: int) -> Blocking:
+        """Return one of them."""
+        height, width, depth = (int(side) for side in self.blocks[index])
+        return Blocking((height, width, depth), self.part_kernel)
+
+
+def candidates(
+    operation: Computation, facts: Facts, accelerator: Accelerator
+) -> tuple[Candidates, ...]:
+    """Return all legal blocks, those of each traversal that is permitted."""
+    demand = demand_of(operation)
+    return tuple(
+        Candidates(part_kernel, possible(facts, demand, part_kernel, accelerator))
+        for part_kernel in traversals(facts)
+    )
+
+
+def possible(facts: Facts, demand: Demand, part_kernel: bool, accelerator: Accelerator) -> Blocks:
+    """Return the legal blocks of an operation that its weights are in order for."""
+    found = legal(demand, facts.shape, part_kernel, accelerator)
+    return found if facts.block_depth is None else found[found[:, 2] == facts.block_depth]
+
+
+def traversals(facts: Facts) -> tuple[bool, ...]:
+    """Return whether weights may come kernel part by kernel part, depth first, or both."""
+    if facts.kind is not Kind.CONVOLUTION or facts.block_depth is not None:
+        return (False,)
+    return (True,) if facts.channels <= FEW_CHANNELS else (False, True)
+
+
+@lru_cache(maxsize=4096)
+def legal(demand: Demand, shape: Shape, part_kernel: bool, accelerator: Accelerator) -> Blocks:
+    """Return all legal blocks of an output of a shape, which must not be written."""
+    core = core_of(accelerator)
+    sides = [
+        np.arange(step, min(most, rounded(size, step)) + 1, step)
+        for step, most, size in zip(core.microblock, LARGEST_BLOCK, shape, strict=True)
+    ]
+    sides[2] = np.array(depths(shape[2], core.microblock[2]))
+    grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.int64)
+    return grid[fits(demand, grid, part_kernel, core)]
+
+
+def depths(channels: int, step: int) -> list[int]:
+    """Return the depths that a block may have for an output of so many channels."""
+    most = min(rounded(channels, step), LARGEST_BLOCK[2])
+    return [*range(DEPTH_STEP, most, DEPTH_STEP), most]
+
+
+def usual(operation: Computation, facts: Facts, accelerator: Accelerator) -> Blocking:
+    """Return a block as Vela would choose it: the one that reads least of inputs and weights."""
+    traversed = traversals(facts)
+    part_kernel = traversed == (True,) or (len(traversed) > 1 and fills_better(facts))
+    found = possible(facts, demand_of(operation), part_kernel, accelerator)
+    best = int(np.argmin(_read_per_output(facts, found, accelerator, part_kernel)))
+    return Candidates(part_kernel, found).blocking(best)
+
+
+def _read_per_output(
+    facts: Facts, blocks: Blocks, accelerator: Accelerator, part_kernel: bool
+) -> npt.NDArray[np.float64]:
+    if facts.kind is Kind.ELEMENTWISE:
+        return -np.prod(blocks, axis=1).astype(np.float64)
+    height, width, depth = facts.shape
+    tall, wide, deep = blocks.T
+    covered = input_blocks(facts, blocks, accelerator, part_kernel)
+    channels = facts.inputs[0][2]
+    planes = (height / tall) * (width / wide)
+    read = covered[:, 0] * covered[:, 1] * channels * len(facts.subkernels) * planes
+    if facts.kind in EVERY_CHANNEL:
+        read = read * -(-depth // deep)
+    if facts.kind in HAS_WEIGHTS:
+        outputs = depth if facts.kind is Kind.CONVOLUTION else 1
+        weights = sum(facts.subkernels) * channels * outputs
+        read = read + weights * (-(-height // tall)) * (-(-width // wide))
+    return read / math.prod(facts.shape)
+
+
+def fills_better(facts: Facts) -> bool:
+    """Whether kernel first leaves less of the array idle than depth first."""
+    at_once, deep = (4, 32) if facts.input_bits == 8 else (2, 16)
+    elements, channels = sum(facts.subkernels), facts.channels
+    part = channels / rounded(channels, 8) * elements / rounded(elements, at_once)
+    return part >= channels / rounded(channels, deep)
+
+
+def input_blocks(
+    facts: Facts, blocks: Blocks, accelerator: Accelerator, part_kernel: bool
+) -> Blocks:
+    """Return height, width and depth of the input that a job of each block needs."""
+    if facts.kind is Kind.ELEMENTWISE:
+        return blocks
+    unit = core_of(accelerator).microblock
+    factor = 1 if facts.upscale is UpscaleMode.NONE else 2
+    found = blocks.copy()
+    for axis in range(2):
+        span = min(facts.kernel[axis], SUBKERNEL) + (1 if factor > 1 else 0)
+        needed = (blocks[:, axis] - 1) * facts.strides[axis] + span
+        found[:, axis] = rounded(-(-needed // factor), unit[axis])
+    if facts.kind in EVERY_CHANNEL:
+        found[:, 2] = rounded(min(slab(facts, part_kernel), facts.channels), 8)
+    return found
+
+
+def slab(facts: Facts, part_kernel: bool) -> int:
+    """Return how many input channels a job reads at most."""
+    return 16 if part_kernel else 32 * 8 // facts.input_bits
+
+
+def rounded(value: N, by: int) -> N:
+    """Return numbers rounded up to a multiple."""
+    return by * up(value, by)
+
+
+def up(value: N, by: int) -> N:
+    """Return quotients rounded up."""
+    return -(-value // by)

@@ -1,0 +1,168 @@
+"""The best block of an operation for where its maps and constants lie, and the second best.
+
+What counts is the sum of both models' cycles: a block that is best by one alone gains little, and
+the models' errors differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.generator.operations import Blocking, Shape
+from mizzen.targets.ethos_u.generator.schedule.blocks import (
+    Blocks,
+    Candidates,
+    possible,
+    traversals,
+)
+from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, formula, spans
+from mizzen.targets.ethos_u.generator.schedule.facts import Facts
+from mizzen.targets.ethos_u.generator.shared_buffer import Demand
+from mizzen.targets.ethos_u.judge.timing.machine import Machine
+from mizzen.targets.ethos_u.machine.config import Port
+
+SHOWN_OF_FILLING = 0.5
+"""Of the cycles in which an operation fills and drains, what its neighbours do not hide."""
+SIMULATED = 48
+"""Blocks of which more than the formula is computed: the best ones by it."""
+TRAFFIC_WEIGHT = 1e-3
+"""Of a port's cycles that are hidden, so that of equal blocks the one that moves less is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A block with its cycles.
+
+    own, memory   by Vela's formula: of the operation, of the busiest memory
+    units, ports  by events: of array and output unit, for which each bus is needed
+    fetch, drain  until the first input is there, until the last output is
+    """
+
+    blocking: Blocking
+    own: float
+    memory: float
+    units: float
+    ports: tuple[tuple[Port, float], ...]
+    fetch: float
+    drain: float
+
+    @property
+    def by_formula(self) -> float:
+        """Cycles by Vela's formula, no transfer being waited for."""
+        return max(float(int(self.own)), self.memory)
+
+    @property
+    def by_events(self) -> float:
+        """Cycles that the timeline gets longer by, about."""
+        main = max([self.units, *(cycles for _, cycles in self.ports)])
+        return main + SHOWN_OF_FILLING * (self.fetch + self.drain)
+
+    @property
+    def cycles(self) -> float:
+        """What is to be as small as can be."""
+        moved = sum(cycles for _, cycles in self.ports)
+        return self.by_formula + self.by_events + TRAFFIC_WEIGHT * moved
+
+    def port(self, port: Port) -> float:
+        """Return the cycles for which a bus is needed."""
+        return dict(self.ports).get(port, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The best choice, and the best of those with another block or traversal that is not as good.
+
+    considered  how many blocks there were
+    """
+
+    best: Choice
+    second: Choice | None
+    considered: int
+
+
+@lru_cache(maxsize=1 << 14)
+def ranked(
+    facts: Facts,
+    demand: Demand,
+    traffics: tuple[Traffic, ...],
+    machine: Machine,
+    row_cycles: float = 0.0,
+) -> Ranked:
+    """Return the best choice of all legal blocks.
+
+    traffics    for each traversal that the operation may have, because the constants differ
+    row_cycles  that each row is worth by which writing is ahead of reading (`rows_ahead`)
+    """
+    rows: list[Choice] = []
+    considered = 0
+    for part_kernel, traffic in zip(traversals(facts), traffics, strict=True):
+        blocks = possible(facts, demand, part_kernel, machine.accelerator)
+        considered += len(blocks)
+        found = Candidates(part_kernel, blocks)
+        price = row_cycles * rows_ahead(facts.shape, blocks)
+        rows += _choices(facts, found, traffic, machine, price)
+
+    def order(row: Choice) -> tuple[float, Shape, bool]:
+        blocking = row.blocking
+        ahead = rows_ahead(facts.shape, np.array([blocking.block]))[0] if row_cycles else 0.0
+        return row.cycles + row_cycles * float(ahead), blocking.block, blocking.part_kernel
+
+    rows.sort(key=order)
+    return Ranked(rows[0], rows[1] if len(rows) > 1 else None, considered)
+
+
+def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
+    """Return how many rows of the output are written of which inputs are still to be read.
+
+    Blocks beside each other, or behind each other in depth, read the same rows of the input.
+    """
+    at_once = (blocks[:, 1] >= shape[1]) & (blocks[:, 2] >= shape[2])
+    return np.where(at_once, 0.0, np.minimum(blocks[:, 0], shape[0]).astype(np.float64))
+
+
+def priced(facts: Facts, blocking: Blocking, traffic: Traffic, machine: Machine) -> Choice:
+    """Return what a block costs, legal or not."""
+    found = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
+    return _choices(facts, found, traffic, machine, np.zeros(1))[0]
+
+
+def _choices(
+    facts: Facts,
+    found: Candidates,
+    traffic: Traffic,
+    machine: Machine,
+    price: npt.NDArray[np.float64],
+) -> list[Choice]:
+    """Return the best blocks of a traversal, in no order; `price` is added to their cycles."""
+    whole = formula(facts, found.blocks, found.part_kernel, traffic, machine)
+    memory = _largest(list(whole.memory.values()))
+    total = np.maximum(np.floor(whole.own), np.floor(memory))
+    order = np.argsort(total + TRAFFIC_WEIGHT * memory + price, kind="stable")[:SIMULATED]
+    span = spans(facts, found.blocks[order], found.part_kernel, traffic, machine)
+    ports = list(span.ports.items())
+    main = np.maximum(span.units, _largest([cycles for _, cycles in ports]))
+    cost = total[order] + main + SHOWN_OF_FILLING * (span.fetch + span.drain)
+    cost = cost + TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
+    return [
+        Choice(
+            found.blocking(int(order[row])),
+            float(whole.own[order[row]]),
+            float(np.floor(memory[order[row]])),
+            float(span.units[row]),
+            tuple((port, float(cycles[row])) for port, cycles in ports),
+            float(span.fetch[row]),
+            float(span.drain[row]),
+        )
+        for row in np.argsort(cost, kind="stable")[:2].tolist()
+    ]
+
+
+def _largest(rows: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    found = rows[0]
+    for row in rows[1:]:
+        found = np.maximum(found, row)
+    return found

@@ -1,0 +1,217 @@
+"""What the blocks and the cost of an operation follow from, without addresses and layouts.
+
+Operations of equal facts have equal candidates and equal costs, so that facts are the key of
+whatever is remembered.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+import numpy as np
+
+from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
+    Computation,
+    Convolution,
+    Elementwise,
+    Kernel,
+    Map,
+    Pooling,
+    Scalar,
+    Shape,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    ElementwiseMode,
+    IfmScaleMode,
+    PoolingMode,
+    UpscaleMode,
+)
+
+SUBKERNEL = 8
+"""Kernels are done in parts of at most so many positions along each axis."""
+UNARY = {ElementwiseMode.LRELU, ElementwiseMode.ABS, ElementwiseMode.CLZ}
+"""Elementwise operations that have one operand."""
+
+
+class Kind(Enum):
+    """How the array works on an operation."""
+
+    CONVOLUTION = "convolution"
+    DEPTHWISE = "depthwise"
+    REDUCE_SUM = "reduce sum"
+    POOL = "pool"
+    ELEMENTWISE = "elementwise"
+
+
+EVERY_CHANNEL = (Kind.CONVOLUTION, Kind.REDUCE_SUM)
+"""Kinds of which an output channel needs all input channels."""
+HAS_WEIGHTS = (Kind.CONVOLUTION, Kind.DEPTHWISE)
+
+
+class Function(Enum):
+    """What an activation asks of the output unit."""
+
+    NONE = "none"
+    RELU = "relu"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an operation is to the array, the output unit and the shared buffer.
+
+    shape           of the output
+    inputs          shapes of the inputs as the kernel reads them, broadcast axes of extent 1
+    kernel          sizes with dilation, and strides and dilations: of height, then of width
+    pads            above, left
+    reserves_second whether a second input, or room for one, lies in the shared buffer
+    simple          of ADD and SUB, whether both operands are scaled in 16 bits
+    block_depth     the only one that a block may have, because weights are in order for it
+    """
+
+    kind: Kind
+    mode: str
+    shape: Shape
+    inputs: tuple[Shape, ...]
+    input_bits: int
+    output_bits: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    pads: tuple[int, int]
+    upscale: UpscaleMode
+    accumulators: AccFormat
+    function: Function
+    reserves_second: bool
+    simple: bool
+    block_depth: int | None = None
+
+    @property
+    def channels(self) -> int:
+        """Input channels that each output element needs."""
+        return self.inputs[0][2] if self.kind in EVERY_CHANNEL else 1
+
+    @property
+    def subkernels(self) -> tuple[int, ...]:
+        """Kernel elements of each part of the kernel that is done by itself."""
+        return (1,) if self.kind is Kind.ELEMENTWISE else _parts(self.kernel, self.dilations)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates that the result needs; 0 where there are no weights."""
+        if self.kind not in HAS_WEIGHTS:
+            return 0
+        return math.prod(self.shape) * sum(self.subkernels) * self.channels
+
+
+@lru_cache(maxsize=256)
+def _parts(kernel: tuple[int, int], dilations: tuple[int, int]) -> tuple[int, ...]:
+    """Return the elements of each part of a kernel of some size, dilation included."""
+    sides: list[list[int]] = []
+    for span, step in zip(kernel, dilations, strict=True):
+        count, most = (span - 1) // step + 1, SUBKERNEL // step
+        sides.append([min(most, count - at) for at in range(0, count, most)])
+    return tuple(high * wide for high in sides[0] for wide in sides[1])
+
+
+def facts_of(operation: Computation, channels: tuple[int, int] | None = None) -> Facts:
+    """Return the facts of an operation, or of some channels of its output."""
+    match operation:
+        case Convolution():
+            kind = Kind.DEPTHWISE if operation.depthwise else Kind.CONVOLUTION
+            return _windowed(operation, kind, "", channels)
+        case Pooling():
+            sums = operation.mode is PoolingMode.REDUCE_SUM
+            kind = Kind.REDUCE_SUM if sums else Kind.POOL
+            return _windowed(operation, kind, operation.mode.name, channels)
+        case Elementwise():
+            return _elementwise(operation)
+
+
+def _windowed(
+    operation: Convolution | Pooling, kind: Kind, mode: str, channels: tuple[int, int] | None
+) -> Facts:
+    kernel, (height, width, depth) = operation.kernel, operation.ofm.shape
+    if channels is not None:
+        depth = channels[1] - channels[0]
+    shape = height, width, depth
+    read = operation.ifm.shape[2] if kind in EVERY_CHANNEL else depth
+    rows, columns = _covered(operation, shape)
+    written = operation.written if isinstance(operation, Convolution) else None
+    return Facts(
+        kind=kind,
+        mode=mode,
+        shape=shape,
+        inputs=((rows, columns, read),),
+        input_bits=8 * operation.ifm.dtype.itemsize,
+        output_bits=8 * operation.ofm.dtype.itemsize,
+        kernel=(kernel.dilated_height, kernel.dilated_width),
+        strides=(kernel.stride_y, kernel.stride_x),
+        dilations=(kernel.dilation_y, kernel.dilation_x),
+        pads=(kernel.pad_top, kernel.pad_left),
+        upscale=operation.upscale,
+        accumulators=operation.accumulators,
+        function=_function(operation.activation, operation.ofm),
+        reserves_second=False,
+        simple=False,
+        block_depth=None if written is None else written.block_depth,
+    )
+
+
+def _covered(operation: Convolution | Pooling, shape: Shape) -> tuple[int, int]:
+    """Return the rows and columns of the input that the kernel passes over."""
+    kernel, factor = operation.kernel, 1 if operation.upscale is UpscaleMode.NONE else 2
+    return covered_side(
+        shape[0], kernel.stride_y, kernel.dilated_height, _pads(kernel)[0], factor
+    ), covered_side(shape[1], kernel.stride_x, kernel.dilated_width, _pads(kernel)[1], factor)
+
+
+def _pads(kernel: Kernel) -> tuple[int, int]:
+    return kernel.pad_top + kernel.pad_bottom, kernel.pad_left + kernel.pad_right
+
+
+def covered_side(extent: int, stride: int, span: int, pads: int, factor: int) -> int:
+    """Return the positions of an input along one axis, which registers say by pads only."""
+    return -(-((extent - 1) * stride + span - pads) // factor)
+
+
+def _elementwise(operation: Elementwise) -> Facts:
+    second = operation.ifm2
+    inputs = [operation.ofm.shape]
+    if isinstance(second, Map):
+        inputs.append(second.shape)
+    in_register = (
+        isinstance(second, Scalar) and second.dtype.itemsize <= np.dtype(np.int16).itemsize
+    )
+    return Facts(
+        kind=Kind.ELEMENTWISE,
+        mode=operation.mode.name,
+        shape=operation.ofm.shape,
+        inputs=tuple(inputs),
+        input_bits=8 * operation.ifm.dtype.itemsize,
+        output_bits=8 * operation.ofm.dtype.itemsize,
+        kernel=(1, 1),
+        strides=(1, 1),
+        dilations=(1, 1),
+        pads=(0, 0),
+        upscale=UpscaleMode.NONE,
+        accumulators=AccFormat.I32,
+        function=_function(operation.activation, operation.ofm),
+        reserves_second=not in_register,
+        simple=operation.scale_mode is IfmScaleMode.OPA_OPB_16,
+    )
+
+
+def _function(activation: Activation, ofm: Map) -> Function:
+    if activation.table is not None or activation.function != "RELU":
+        return Function.TABLE
+    if ofm.dtype.itemsize > np.dtype(np.int16).itemsize:
+        return Function.NONE
+    bounds = np.iinfo(ofm.dtype)
+    whole = activation.minimum <= bounds.min and activation.maximum >= bounds.max
+    return Function.NONE if whole else Function.RELU

@@ -1,0 +1,505 @@
+"""When constants are fetched: which units have theirs staged, and behind which units they come.
+
+A transfer is free if it fits behind the unit that it runs beside: by Vela's formula behind that
+unit's cycles, by events behind what its constants' bus has to spare. A blob comes in pieces, each
+behind one unit, as late as can be, because until it is read it takes memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.generator.schedule.choices import SHOWN_OF_FILLING, Choice
+from mizzen.targets.ethos_u.generator.schedule.units import GRANULE_BYTES
+from mizzen.targets.ethos_u.judge.timing.machine import Machine
+
+LEAST_PIECE_BYTES = 256
+"""A piece that is shorter is not worth its latency."""
+FARTHEST = 1 << 16
+REACHES = (1, 2, 3, 5, 9, FARTHEST)
+"""Units before its own that a blob may begin to come beside."""
+Reaches = dict[int, int]
+"""Of each unit whose constants are staged; 0 as if it were not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A unit as the timeline sees it.
+
+    in_place, staged  its best block for either; in place is None of a copy, staged where there is
+                      nothing to be fetched
+    blob_bytes        of its constants if they are staged
+    moved_cycles      of a copy, or of a table that is loaded before: by Vela's formula
+    """
+
+    in_place: Choice | None
+    staged: Choice | None
+    blob_bytes: int = 0
+    moved_cycles: float = 0.0
+
+    @property
+    def gain(self) -> float:
+        """Return the cycles that staging saves if nothing of it is waited for."""
+        if self.staged is None or self.in_place is None:
+            return 0.0
+        return self.in_place.cycles - self.staged.cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes `start .. stop` of a unit's blob."""
+
+    unit: int
+    start: int
+    stop: int
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is fetched when.
+
+    reaches  that were asked for
+    choices  of each unit
+    taken    of each staged unit, gaps and the bytes that come in them, the last bytes first; gap 0
+             is before all, and each other one behind a unit
+    exposed  of each staged unit, the bytes that are waited for
+    limited  staged units of which more would come earlier if their reach were longer
+    offsets  of staged blobs in memory, once there are addresses
+    area     bytes of blobs, each times the units that it is in memory before its own, and what
+             one of them is worth
+    course   how it came to be, for plans that differ a little
+    """
+
+    reaches: Reaches
+    choices: list[Choice | None]
+    taken: dict[int, list[tuple[int, int]]]
+    exposed: dict[int, int]
+    limited: set[int]
+    offsets: dict[int, int]
+    by_formula: float = 0.0
+    by_events: float = 0.0
+    area: int = 0
+    byte_cycles: float = 0.0
+    course: Course | None = None
+
+    @property
+    def cycles(self) -> float:
+        """What is to be as small as can be."""
+        return self.by_formula + self.by_events + self.byte_cycles * self.area
+
+    def start(self, unit: int) -> int:
+        """Return the unit beside which a staged blob begins to come."""
+        return max(0, self.taken[unit][-1][0] - 1)
+
+    def gaps(self) -> list[list[Piece]]:
+        """Return what comes in each gap, what is needed first first."""
+        found: list[list[Piece]] = [[] for _ in range(len(self.choices) + 1)]
+        for unit in sorted(self.taken):
+            at = sum(length for _, length in self.taken[unit])
+            for gap, length in self.taken[unit]:
+                found[gap].append(Piece(unit, at - length, at))
+                at -= length
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A choice as numbers: cycles by the formula, and by events of units and of both buses.
+
+    alone  by events in all, nothing being fetched beside it
+    """
+
+    own: float
+    memory: float
+    units: float
+    constants: float
+    cache: float
+    filling: float
+    spare: float
+    alone: float
+
+
+class Loads:
+    """Choices as numbers to a machine's timeline, each computed once."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self._known: dict[int, tuple[Choice, _Load]] = {}
+
+    def of(self, choice: Choice | None) -> _Load | None:
+        """Return what a choice has on the timeline."""
+        if choice is None:
+            return None
+        found = self._known.get(id(choice))
+        if found is None:
+            found = self._known[id(choice)] = choice, self._load(choice)
+        return found[1]
+
+    def _load(self, choice: Choice) -> _Load:
+        machine = self.machine
+        constants, cache = choice.port(machine.constants.port), choice.port(machine.cache.port)
+        main = max(choice.units, constants, cache)
+        filling = SHOWN_OF_FILLING * (choice.fetch + choice.drain)
+        spare, alone = main - constants, filling + main
+        return _Load(
+            choice.own, choice.memory, choice.units, constants, cache, filling, spare, alone
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What follows from which units are staged, before anything is fetched.
+
+    jobs    of all units
+    staged  those that got memory, the last first
+    free    bytes beside each unit, less what blobs need at the least
+    spare   cycles behind each unit for which a transfer may run for nothing
+    skips   of each gap, itself or a lower one, between which no transfer is worth its latency
+    """
+
+    jobs: tuple[Job, ...]
+    staged: tuple[int, ...]
+    loads: list[_Load | None]
+    choices: list[Choice | None]
+    free: list[int]
+    spare: list[float]
+    skips: list[int]
+
+
+@dataclass(slots=True)
+class _Filling:
+    """A timeline on which some blobs come, those of the last units first."""
+
+    free: list[int]
+    spare: list[float]
+    skips: list[int]
+    beside: list[float]
+    waits: list[float]
+    taken: dict[int, list[tuple[int, int]]]
+    exposed: dict[int, int]
+    limited: set[int]
+    area: int = 0
+
+    def copied(self) -> _Filling:
+        """Return the same, to go on with in another way."""
+        return _Filling(
+            self.free.copy(), self.spare.copy(), self.skips.copy(), self.beside.copy(),
+            self.waits.copy(), self.taken.copy(), self.exposed.copy(), self.limited.copy(),
+            self.area,
+        )  # fmt: skip
+
+    def next_gap(self, gap: int) -> int:
+        """Return the next gap, from one on downwards, that a transfer may be worth its latency in.
+
+        It is 0 where there is none.
+        """
+        skips, found = self.skips, gap
+        while skips[found] != found:
+            found = skips[found]
+        while skips[gap] != found:
+            skips[gap], gap = found, skips[gap]
+        return found
+
+
+_Sums = tuple[float, float, float, float]
+"""By the formula, by events, transfers not yet waited for, and what hides them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a plan came to be: what was given, the timeline, and before each unit the sums so far."""
+
+    basis: _Basis
+    filling: _Filling
+    sums: list[_Sums]
+
+
+class Fetching:
+    """Plans the fetching of units' constants within the memory that is free beside each.
+
+    byte_cycles  for a byte of a blob that is in memory a unit longer: what crosses much may find no
+                 place
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        free_bytes: Sequence[int],
+        loads: Loads,
+        byte_cycles: float = 0.0,
+    ) -> None:
+        self._jobs = tuple(jobs)
+        self._byte_cycles = byte_cycles
+        self._free = free_bytes
+        self._bus = loads.machine.constants
+        self._to = loads.machine.cache
+        self.plans = 0
+        self._near = [loads.of(job.in_place) for job in jobs]
+        self._fast = [loads.of(job.staged) for job in jobs]
+        rows = sorted(range(len(jobs)), key=lambda row: (-jobs[row].gain, row))
+        self._order = {unit: place for place, unit in enumerate(rows)}
+        shortest = min((job.blob_bytes for job in jobs if job.blob_bytes), default=1)
+        self._least = self._least_cycles(shortest)
+        self._sizes = [job.blob_bytes for job in jobs]
+        self._leasts = [self._least_cycles(size) for size in self._sizes]
+        self._bases: dict[frozenset[int], _Basis] = {}
+
+    def whole(self) -> Plan:
+        """Return a plan that stages whatever is slower where it lies."""
+        return self.plan({row: FARTHEST for row, job in enumerate(self._jobs) if job.gain > 0})
+
+    def improved(self, plan: Plan, units: Iterable[int]) -> Plan:
+        """Return the best plan with other reaches of some units, one after the other."""
+        for unit in units:
+            plan = min((plan, *self._others(plan, unit)), key=lambda row: row.cycles)
+        return plan
+
+    def _others(self, plan: Plan, unit: int) -> Iterator[Plan]:
+        """Yield plans with other reaches of a unit; what is behind it is fetched alike."""
+        now = plan.reaches.get(unit, 0)
+        behind: _Filling | None = None
+        like = plan
+        wider = True
+        for reach in (0, *REACHES):
+            if reach == now:
+                wider = not reach or unit in plan.limited
+                continue
+            # Counted even if it is known: what is left of a budget must not hang on what is alike.
+            self.plans += 1
+            if not wider:
+                continue
+            reaches = {**plan.reaches, unit: reach}
+            if not reach:
+                yield self._whole(reaches)
+                continue
+            basis = self._basis(reaches)
+            if behind is None:
+                behind = self._begun(basis)
+                self._fill(behind, reaches, [row for row in basis.staged if row > unit])
+            if not now and like is plan:
+                found = like = self._filled(reaches, basis, behind.copied(), _to(basis, unit))
+            else:
+                found = self._changed(like, reaches, basis, behind.copied(), unit)
+            wider = unit in found.limited
+            yield found
+
+    def _changed(
+        self, like: Plan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
+    ) -> Plan:
+        """Return a plan that has other pieces than a like one for a unit, and what that changes.
+
+        As soon as nothing that a change has touched is left to the units before, they are alike.
+        """
+        course = like.course
+        assert course is not None
+        if course.basis is not basis and course.basis != basis:
+            return self._filled(reaches, basis, filling, _to(basis, unit))
+        touched = unit
+        for row in _to(basis, unit):
+            if row <= touched and row != unit:
+                return self._joined(like, course, reaches, filling, row)
+            self._fill(filling, reaches, (row,))
+            alike = filling.taken[row] == like.taken[row]
+            if row == unit or not alike or filling.exposed.get(row) != like.exposed.get(row):
+                touched = min(touched, filling.taken[row][-1][0] - 1, like.taken[row][-1][0] - 1)
+        return self._filled(reaches, basis, filling, ())
+
+    def _joined(
+        self, like: Plan, course: Course, reaches: Reaches, filling: _Filling, unit: int
+    ) -> Plan:
+        """Return a plan whose units up to one are fetched as those of a like one."""
+        before = course.filling
+        for row in _to(course.basis, unit):
+            rows = filling.taken[row] = like.taken[row]
+            filling.area += self._sizes[row] * (row - max(rows[-1][0] - 1, 0))
+            if row in like.exposed:
+                filling.exposed[row] = like.exposed[row]
+            if row in like.limited:
+                filling.limited.add(row)
+        filling.beside[: unit + 1] = before.beside[: unit + 1]
+        filling.waits[: unit + 1] = before.waits[: unit + 1]
+        return self._planned(reaches, course.basis, filling, course.sums[: unit + 1])
+
+    def plan(self, reaches: Reaches) -> Plan:
+        """Return when constants are fetched, and what all takes."""
+        self.plans += 1
+        return self._whole(reaches)
+
+    def _whole(self, reaches: Reaches) -> Plan:
+        basis = self._basis(reaches)
+        return self._filled(reaches, basis, self._begun(basis), basis.staged)
+
+    def _basis(self, reaches: Reaches) -> _Basis:
+        asked = frozenset(unit for unit, reach in reaches.items() if reach)
+        if asked not in self._bases:
+            self._bases[asked] = self._based(asked)
+        return self._bases[asked]
+
+    def _based(self, asked: frozenset[int]) -> _Basis:
+        free = list(self._free)
+        staged = self._reserved(asked, free)
+        loads, choices = list(self._near), [job.in_place for job in self._jobs]
+        for unit in staged:
+            loads[unit], choices[unit] = self._fast[unit], self._jobs[unit].staged
+        spare = self._spare(loads)
+        skips = [0] * len(spare)
+        for gap in range(1, len(spare)):
+            skips[gap] = gap if spare[gap] >= self._least else skips[gap - 1]
+        last_first = tuple(sorted(staged, reverse=True))
+        return _Basis(self._jobs, last_first, loads, choices, free, spare, skips)
+
+    def _begun(self, basis: _Basis) -> _Filling:
+        none = [0.0] * len(basis.spare)
+        return _Filling(
+            basis.free.copy(), basis.spare.copy(), basis.skips.copy(), none, none.copy(), {}, {},
+            set(),
+        )  # fmt: skip
+
+    def _fill(self, filling: _Filling, reaches: Reaches, units: Sequence[int]) -> None:
+        """Let the blobs of some units come, those of the last units first."""
+        beside, waits = filling.beside, filling.waits
+        for unit in units:
+            rows = filling.taken[unit] = self._taken(unit, reaches[unit], filling)
+            for gap, length in rows:
+                beside[gap] += length
+                waits[gap] += self._transfer(length)
+
+    def _filled(
+        self, reaches: Reaches, basis: _Basis, filling: _Filling, units: Sequence[int]
+    ) -> Plan:
+        """Return a plan once the blobs of the last units that are left have come."""
+        self._fill(filling, reaches, units)
+        return self._planned(reaches, basis, filling, [(0.0, filling.waits[0], 0.0, 0.0)])
+
+    def _planned(
+        self, reaches: Reaches, basis: _Basis, filling: _Filling, sums: list[_Sums]
+    ) -> Plan:
+        """Return a plan of a timeline; `sums` are those before the first units."""
+        self._measure(basis.loads, filling, sums)
+        by_formula, by_events, _, _ = sums[-1]
+        return Plan(
+            reaches, basis.choices, filling.taken, filling.exposed, filling.limited, {},
+            by_formula, by_events, filling.area, self._byte_cycles, Course(basis, filling, sums),
+        )  # fmt: skip
+
+    def _reserved(self, units: Iterable[int], free: list[int]) -> set[int]:
+        """Take the memory that blobs need at the least, and return those that got it."""
+        found: set[int] = set()
+        for unit in sorted(units, key=self._order.__getitem__):
+            size, least = self._jobs[unit].blob_bytes, max(0, unit - 1)
+            if free[least] >= size and free[unit] >= size:
+                found.add(unit)
+                free[unit] -= size
+                if least != unit:
+                    free[least] -= size
+        return found
+
+    def _spare(self, loads: list[_Load | None]) -> list[float]:
+        """Return for how many cycles a transfer may run behind each unit for nothing.
+
+        Before all there is nothing to run behind.
+        """
+        found = [0.0]
+        for index, load in enumerate(loads):
+            if load is None:
+                found.append(0.0)
+                continue
+            own, last = load.own, index + 1 == len(loads)
+            follows = None if last else loads[index + 1]
+            if follows is not None and follows.memory > follows.own:
+                own += follows.memory - follows.own
+            if not last:
+                own -= self._jobs[index + 1].moved_cycles
+            found.append(min(own, load.spare))
+        return found
+
+    def _least_cycles(self, size: int) -> float:
+        """Return for how long a piece of a blob of some size must run at the least."""
+        return self._bus.read_latency_cycles + (
+            min(LEAST_PIECE_BYTES, size) / self._bus.bytes_per_cycle
+        )
+
+    def _taken(self, unit: int, reach: int, filling: _Filling) -> list[tuple[int, int]]:
+        """Return the gaps that a blob comes in, the last ones first, and take what they have."""
+        size = left = self._sizes[unit]
+        latency, rate = self._bus.read_latency_cycles, self._bus.bytes_per_cycle
+        least = self._leasts[unit]
+        free, spare, skips = filling.free, filling.spare, filling.skips
+        last = max(0, unit - reach)
+        above, reached = unit, False
+        pieces: list[tuple[int, int]] = []
+        while left:
+            gap = above if skips[above] == above else filling.next_gap(above)
+            gap = max(gap, last)
+            if not gap:
+                break
+            # The blob must have room beside each unit that it crosses; beside its own it has.
+            room_above = above if above < unit else unit - 1
+            if gap <= room_above and min(free[gap - 1 : room_above]) < size:
+                break
+            if gap == last:
+                reached = True
+                break
+            if spare[gap] >= least:
+                room = int((spare[gap] - latency) * rate)
+                taken = left if room >= left else room - room % GRANULE_BYTES
+                pieces.append((gap, taken))
+                spare[gap] -= taken / rate + latency
+                left -= taken
+                if spare[gap] < self._least:
+                    skips[gap] = gap - 1
+            above = gap - 1
+        if reached:
+            filling.limited.add(unit)
+        return self._settled(unit, left, pieces, filling)
+
+    def _settled(
+        self, unit: int, left: int, pieces: list[tuple[int, int]], filling: _Filling
+    ) -> list[tuple[int, int]]:
+        """Return the pieces of a blob with what is left of it, and take the memory of all."""
+        if left:
+            # What finds no place is waited for, with the last piece.
+            filling.exposed[unit] = left
+            taken = pieces.pop(0)[1] if pieces and pieces[0][0] == unit else 0
+            pieces.insert(0, (unit, taken + left))
+        start, size, free = max(pieces[-1][0] - 1, 0), self._sizes[unit], filling.free
+        filling.area += size * (unit - start)
+        if start < unit - 1:
+            free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
+        return pieces
+
+    def _measure(self, loads: list[_Load | None], filling: _Filling, sums: list[_Sums]) -> None:
+        """Append the sums behind each unit of which they are not there."""
+        rate, cache_rate = self._bus.bytes_per_cycle, self._to.bytes_per_cycle
+        beside, waits = filling.beside, filling.waits
+        by_formula, by_events, pending, slack = sums[-1]
+        for index in range(len(sums) - 1, len(loads)):
+            load, moved_cycles = loads[index], self._jobs[index].moved_cycles
+            pending += moved_cycles + waits[index]
+            if load is None:
+                by_events += moved_cycles
+                sums.append((by_formula, by_events, pending, slack))
+                continue
+            own = (load.own + pending - slack if pending > slack else load.own) // 1
+            by_formula += own if own >= load.memory else load.memory
+            moved = beside[index + 1]
+            if moved:
+                by_events += load.filling + max(
+                    load.units, load.constants + moved / rate, load.cache + moved / cache_rate
+                )
+            else:
+                by_events += load.alone
+            pending, slack = 0.0, load.own
+            sums.append((by_formula, by_events, pending, slack))
+
+    def _transfer(self, length: int) -> float:
+        """Return the cycles of a transfer by Vela's formula."""
+        read = self._bus.read_latency_cycles + length / self._bus.bytes_per_cycle
+        write = self._to.write_latency_cycles + length / self._to.bytes_per_cycle
+        return read if read > write else write
+
+
+def _to(basis: _Basis, unit: int) -> tuple[int, ...]:
+    """Return the staged units up to one, the last first."""
+    return tuple(row for row in basis.staged if row <= unit)

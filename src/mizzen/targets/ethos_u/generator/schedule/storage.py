@@ -1,0 +1,127 @@
+"""In which layout and memory each tensor lies, and what operations move because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from mizzen.targets.ethos_u.generator.operations import (
+    BRICK,
+    Bytes,
+    Computation,
+    Copy,
+    Map,
+    Place,
+    Pooling,
+    Role,
+    Sequence,
+    maps_read,
+)
+from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
+from mizzen.targets.ethos_u.generator.schedule.facts import Facts
+from mizzen.targets.ethos_u.judge.timing.machine import Bus, Machine
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.machine.program import RegionIndex
+
+NOWHERE: Mapping[int, Place] = MappingProxyType({})
+"""No tensor must lie anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Layouts and regions of all tensors of a sequence.
+
+    pins  where some of them must lie
+    """
+
+    sequence: Sequence
+    machine: Machine
+    layouts: tuple[Layout, ...]
+    regions: tuple[RegionIndex, ...]
+    pins: Mapping[int, Place]
+
+    def with_layout(self, tensor: int, layout: Layout) -> Storage:
+        """Return the same with another layout of one tensor."""
+        rows = list(self.layouts)
+        rows[tensor] = layout
+        return replace(self, layouts=tuple(rows))
+
+    def with_region(self, tensor: int, region: RegionIndex) -> Storage:
+        """Return the same with one tensor in another region."""
+        rows = list(self.regions)
+        rows[tensor] = region
+        return replace(self, regions=tuple(rows))
+
+    def bus(self, tensor: int) -> Bus:
+        """Return the bus that a tensor is reached through."""
+        if self.sequence.tensors[tensor].role is Role.CONSTANT:
+            return self.machine.constants
+        fast = self.regions[tensor] is RegionIndex.SCRATCH_FAST
+        return self.machine.cache if fast else self.machine.arena
+
+    def size_bytes(self, tensor: int) -> int:
+        """Return the bytes that a tensor takes."""
+        return self.sequence.tensors[tensor].size_bytes(self.layouts[tensor])
+
+    def traffic(self, operation: Computation, facts: Facts, constants: Constants | None) -> Traffic:
+        """Return what an operation moves."""
+        reads = tuple(
+            self._stored(row, shape)
+            for row, shape in zip(maps_read(operation), facts.inputs, strict=True)
+        )
+        return Traffic(reads, self._stored(operation.ofm, facts.shape), constants)
+
+    def _stored(self, row: Map, shape: tuple[int, int, int]) -> Stored:
+        layout, stride = self.layouts[row.tensor], 0
+        if isinstance(row.view, Bytes):
+            layout, stride = row.view.layout, row.view.strides_bytes[1]
+        else:
+            tensor = self.sequence.tensors[row.tensor]
+            stride = tensor.strides_bytes(layout)[1] * row.view.steps[1]
+        bus = self.bus(row.tensor)
+        return Stored(bus, shape, row.dtype.itemsize, layout is Layout.NHCWB16, stride)
+
+
+def first_storage(
+    sequence: Sequence, machine: Machine, pins: Mapping[int, Place] = NOWHERE
+) -> Storage:
+    """Return a storage with all that is free as bricks, unless bricks would be mostly empty."""
+    free = free_tensors(sequence)
+    layouts = tuple(
+        tensor.layout or (_first_layout(tensor.shape[2]) if free[index] else Layout.NHWC)
+        for index, tensor in enumerate(sequence.tensors)
+    )
+    regions = tuple(
+        RegionIndex(pins[index].region) if index in pins else RegionIndex.SCRATCH
+        for index in range(len(sequence.tensors))
+    )
+    return Storage(sequence, machine, layouts, regions, pins)
+
+
+def _first_layout(depth: int) -> Layout:
+    return Layout.NHCWB16 if depth > BRICK // 2 else Layout.NHWC
+
+
+def free_tensors(sequence: Sequence) -> list[bool]:
+    """Tell of each tensor whether it may lie in any layout."""
+    found = [tensor.layout is None and tensor.role is Role.SCRATCH for tensor in sequence.tensors]
+    for operation in sequence.operations:
+        if isinstance(operation, Copy):
+            found[operation.source] = found[operation.destination] = False
+            continue
+        for row in (*maps_read(operation), operation.ofm):
+            if not _takes_bricks(row, sequence.tensors[row.tensor].dtype.itemsize):
+                found[row.tensor] = False
+        if isinstance(operation, Pooling) and operation.mode is PoolingMode.REDUCE_SUM:
+            found[operation.ifm.tensor] = False
+    return found
+
+
+def _takes_bricks(row: Map, element_bytes: int) -> bool:
+    """Whether a map can be one of a tensor in bricks: of those it must have every column."""
+    if isinstance(row.view, Bytes) or row.view.steps[1] != 1:
+        return False
+    every_column = row.view.steps[1] == 1 or row.view.shape[1] == 1
+    bricks = row.view.start[2] % BRICK == 0 and row.dtype.itemsize == element_bytes
+    return bricks and every_column

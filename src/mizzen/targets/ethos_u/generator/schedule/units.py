@@ -1,0 +1,200 @@
+"""What is issued at once: an operation or some channels of it, with its best blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+
+from mizzen.targets.ethos_u.generator.operations import (
+    Blob,
+    Computation,
+    Convolution,
+    Copy,
+    Sequence,
+    maps_read,
+    tensor_written,
+    tensors_read,
+)
+from mizzen.targets.ethos_u.generator.schedule.blocks import traversals, usual
+from mizzen.targets.ethos_u.generator.schedule.choices import Choice, Ranked, ranked
+from mizzen.targets.ethos_u.generator.schedule.cost import Constants
+from mizzen.targets.ethos_u.generator.schedule.facts import Facts, facts_of
+from mizzen.targets.ethos_u.generator.schedule.storage import Storage
+from mizzen.targets.ethos_u.generator.shared_buffer import demand_of
+from mizzen.targets.ethos_u.generator.weights import Compression, encode
+from mizzen.targets.ethos_u.judge.timing.machine import Bus, Machine, machine_of
+from mizzen.targets.ethos_u.machine.commands_values import Layout
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Port
+from mizzen.targets.ethos_u.machine.program import RegionIndex
+
+Channels = tuple[int, int]
+GRANULE_BYTES = 16
+"""Of streams, and of the ends of a transfer."""
+_Lies = tuple[int, Channels | None, Port | None, bool, tuple[tuple[Layout, RegionIndex], ...]]
+"""An operation, its channels, the bus of its constants, and where its maps lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An operation, or some channels of its output.
+
+    channels   None for all
+    in_place   its blocks where constants are read where they lie, or it has none; None of a copy
+    staged     its blocks where constants are fetched first; None where that gains nothing
+    """
+
+    operation: int
+    channels: Channels | None
+    in_place: Ranked | None
+    staged: Ranked | None
+
+
+class Costs:
+    """Costs of a sequence's operations, whatever is asked for computed once."""
+
+    def __init__(self, sequence: Sequence, configuration: EthosUConfiguration) -> None:
+        self.sequence = sequence
+        self.machine: Machine = machine_of(configuration)
+        self.accelerator = configuration.accelerator
+        spills = configuration.mode.spills
+        self.staging_region = RegionIndex.SCRATCH_FAST if spills else RegionIndex.SCRATCH
+        self._users: list[tuple[int, ...]] | None = None
+        self._row_cycles: Mapping[int, float] = {}
+        self._facts: dict[tuple[int, Channels | None], Facts] = {}
+        self._lengths: dict[tuple[int, bool], tuple[int, ...]] = {}
+        self._ranked: dict[_Lies, Ranked] = {}
+
+    def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
+        """Return costs by which blocks of some operations are to fall behind their input.
+
+        byte_cycles  of operations, what a byte that is written too early is worth
+        """
+        found = copy(self)
+        found._ranked = {}
+        rows: dict[int, float] = {}
+        for operation, price in byte_cycles.items():
+            row = self.sequence.operations[operation]
+            if not isinstance(row, Copy):
+                row_bytes = row.ofm.elements // row.ofm.shape[0] * row.ofm.dtype.itemsize
+                rows[operation] = price * row_bytes
+        found._row_cycles = rows
+        return found
+
+    def facts(self, operation: int, channels: Channels | None = None) -> Facts:
+        """Return the facts of an operation, or of some channels of it."""
+        key = operation, channels
+        if key not in self._facts:
+            row = self.sequence.operations[operation]
+            assert not isinstance(row, Copy)
+            self._facts[key] = facts_of(row, channels)
+        return self._facts[key]
+
+    def users(self, tensor: int) -> tuple[int, ...]:
+        """Return the operations that read or write a tensor, copies left out."""
+        if self._users is None:
+            self._users = [() for _ in self.sequence.tensors]
+            for index, operation in enumerate(self.sequence.operations):
+                if not isinstance(operation, Copy):
+                    for row in {*tensors_read(operation), tensor_written(operation)}:
+                        self._users[row] = *self._users[row], index
+        return self._users[tensor]
+
+    def staged_cycles(self, storage: Storage, operations: Iterable[int]) -> float:
+        """Return the cycles of operations if all constants were staged."""
+        return sum(self.staged(storage, operation).cycles for operation in operations)
+
+    def blob(self, operation: int, channels: Channels | None, choice: Choice) -> Blob:
+        """Return the constants of a convolution as a block needs them."""
+        row = self.sequence.operations[operation]
+        assert isinstance(row, Convolution)
+        blocking = choice.blocking
+        whole = channels or (0, len(row.weights))
+        return encode(row, whole, blocking.block[2], blocking.part_kernel, self.accelerator)
+
+    def unit(self, storage: Storage, operation: int, channels: Channels | None = None) -> Unit:
+        """Return an operation with its best blocks, for where everything lies."""
+        row = self.sequence.operations[operation]
+        if isinstance(row, Copy):
+            return Unit(operation, None, None, None)
+        if not isinstance(row, Convolution):
+            return Unit(operation, channels, self.ranked(storage, operation, channels, None), None)
+        in_place = self.ranked(storage, operation, channels, self.machine.constants)
+        if self.machine.constants == self.machine.cache:
+            return Unit(operation, channels, in_place, None)
+        staged = self.ranked(storage, operation, channels, self.machine.cache)
+        return Unit(operation, channels, in_place, staged)
+
+    def staged(self, storage: Storage, operation: int) -> Choice:
+        """Return the best block of an operation whose constants lie in the fastest memory."""
+        has_constants = isinstance(self.sequence.operations[operation], Convolution)
+        bus = self.machine.cache if has_constants else None
+        return self.ranked(storage, operation, None, bus).best
+
+    def ranked(
+        self, storage: Storage, operation: int, channels: Channels | None, bus: Bus | None
+    ) -> Ranked:
+        """Return the blocks of an operation; `bus` is that through which constants are read."""
+        row = self.sequence.operations[operation]
+        assert not isinstance(row, Copy)
+        lies = tuple(
+            (storage.layouts[map_.tensor], storage.regions[map_.tensor])
+            for map_ in (*maps_read(row), row.ofm)
+        )
+        key = operation, channels, bus and bus.port, bus is self.machine.cache, lies
+        if key not in self._ranked:
+            self._ranked[key] = self._rank(row, storage, operation, channels, bus)
+        return self._ranked[key]
+
+    def _rank(
+        self,
+        row: Computation,
+        storage: Storage,
+        operation: int,
+        channels: Channels | None,
+        bus: Bus | None,
+    ) -> Ranked:
+        facts = self.facts(operation, channels)
+        traffics = tuple(
+            storage.traffic(row, facts, self._constants(operation, channels, part_kernel, bus))
+            for part_kernel in traversals(facts)
+        )
+        price = self._row_cycles.get(operation, 0.0)
+        return ranked(facts, demand_of(row), traffics, self.machine, price)
+
+    def blob_bytes(self, unit: Unit, choice: Choice) -> int:
+        """Return the size of the constants that a block needs, nearly and rather too large."""
+        return sum(self._streams(unit.operation, unit.channels, choice.blocking.part_kernel))
+
+    def _constants(
+        self, operation: int, channels: Channels | None, part_kernel: bool, bus: Bus | None
+    ) -> Constants | None:
+        if bus is None:
+            return None
+        return Constants(bus, self._streams(operation, channels, part_kernel))
+
+    def _streams(
+        self, operation: int, channels: Channels | None, part_kernel: bool
+    ) -> tuple[int, ...]:
+        """Return the lengths of streams, nearly: a part's are a part of the whole's."""
+        key = operation, part_kernel
+        if key not in self._lengths:
+            self._lengths[key] = self._encoded(operation, part_kernel)
+        whole = self._lengths[key]
+        if channels is None:
+            return whole
+        share = (channels[1] - channels[0]) / self.facts(operation).shape[2]
+        return tuple(GRANULE_BYTES * (math.ceil(row * share / GRANULE_BYTES) + 1) for row in whole)
+
+    def _encoded(self, operation: int, part_kernel: bool) -> tuple[int, ...]:
+        """Return the lengths of all streams for a traversal; the block's depth is a usual one."""
+        row = self.sequence.operations[operation]
+        assert isinstance(row, Convolution)
+        depth = usual(row, self.facts(operation), self.accelerator).block[2]
+        blob = encode(
+            row, (0, len(row.weights)), depth, part_kernel, self.accelerator, Compression.QUICK
+        )
+        return tuple(
+            length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)
+        )

@@ -1,0 +1,47 @@
+"""Constants of convolutions as U55 and U65 read them: scale records and compressed weights.
+
+A blob is bound to the block depth, the traversal and the channels that it was made for: the machine
+walks weights in the order of its blocks, and a stream made for another block decodes to the wrong
+places. `blob` puts the parts of a blob together; `order` says where each weight of a stream
+belongs, both ways.
+
+The format leaves much to whoever writes it. `coding` says what there is to choose: slices, how
+weights are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by
+price, `bitstream` writes, `compression` takes the smaller of what came and of what Arm's own
+encoder makes of the same weights. `written` makes streams with gaps, for products of two maps.
+
+It must not know schedules, addresses, nor what judges streams: simulator and checker hold the same
+order a second time, written apart.
+"""
+
+from mizzen.targets.ethos_u.generator.weights.blob import encode
+from mizzen.targets.ethos_u.generator.weights.compression import Compression
+from mizzen.targets.ethos_u.generator.weights.order import (
+    StreamOrder,
+    microblock_depth,
+    orders_of,
+    places,
+    restore,
+)
+from mizzen.targets.ethos_u.generator.weights.written import (
+    LEAST_BYTE,
+    MOST_BYTE,
+    GappedStream,
+    byte_of,
+    gapped_stream,
+)
+
+__all__ = [
+    "LEAST_BYTE",
+    "MOST_BYTE",
+    "Compression",
+    "GappedStream",
+    "StreamOrder",
+    "byte_of",
+    "encode",
+    "gapped_stream",
+    "microblock_depth",
+    "orders_of",
+    "places",
+    "restore",
+]

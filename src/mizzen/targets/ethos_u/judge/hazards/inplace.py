@@ -1,0 +1,58 @@
+"""Operations that write over their own inputs: each block only over what is read by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mizzen.targets.ethos_u.judge.hazards.blocks import Axis, Input, Pointwise, Result, Sliding
+from mizzen.targets.ethos_u.judge.hazards.intervals import EMPTY, Intervals
+from mizzen.targets.ethos_u.judge.hazards.maps import Kind, are_alike, bytes_of
+from mizzen.targets.ethos_u.judge.hazards.operations import Kernel
+from mizzen.targets.ethos_u.judge.hazards.written import Written
+
+LOOKED_AT = 4096
+"""Blocks that are looked at: an output in the wrong place is so from its first blocks."""
+POINT = Axis(stride=1, extent=1, pad=0, upscale=1)
+
+
+def overwritten(
+    entry: Sequence[Kernel], writer: Kernel
+) -> Iterator[tuple[Kernel, Input, Intervals]]:
+    """Return the inputs of an operation, or of its chain so far, that `writer` writes too early.
+
+    Jobs of later blocks may read before or after an earlier block is written. With each input
+    come the bytes that are in danger.
+    """
+    result = writer.blocks.result
+    if result is None or result.map.place.kind is Kind.CHAIN:
+        return
+    for reader in entry:
+        for item in reader.blocks.inputs:
+            apart = item.map.place != result.map.place
+            if apart or _is_element_by_element(item, result):
+                continue
+            if item.map.bytes.touches(result.map.bytes) and (found := _early(reader, item, writer)):
+                yield reader, item, found
+
+
+def _is_element_by_element(item: Input, result: Result) -> bool:
+    """Whether each block is written exactly where its own input lies."""
+    match item.window:
+        case Pointwise():
+            at_point = True
+        case Sliding(every_channel=False) as window:
+            at_point = window.x == POINT == window.y
+        case _:
+            at_point = False
+    straight = result.axes == (0, 1, 2) and result.reversed is None
+    same = item.map == result.map and are_alike(item.map, result.map)
+    return at_point and straight and same
+
+
+def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
+    written, found = Written(), EMPTY
+    for index in range(min(reader.blocks.total, writer.blocks.total, LOOKED_AT)):
+        needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
+        found = found | written.shared(needed)
+        written.add(writer.blocks.written(writer.blocks.at(index)))
+    return found

@@ -1,0 +1,180 @@
+"""Which operation made each byte that an operation reads, whatever memory plan the bytes lie in.
+
+Two streams with the same operations compute the same only if each reads what the same operation
+wrote. Addresses do not say so: another memory plan has others. So memory is gone through with the
+name of its maker in the place of each byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.judge.sim.dma_kernel import transfers
+from mizzen.targets.ethos_u.judge.sim.memory import Piece, pieces
+from mizzen.targets.ethos_u.judge.sim.operations import (
+    FIRST_CHAIN,
+    Convolution,
+    Dma,
+    Elementwise,
+    FeatureMap,
+    MatrixProduct,
+    Operation,
+    Pooling,
+    Space,
+    Stream,
+)
+from mizzen.targets.ethos_u.judge.sim.plan import Plan
+from mizzen.targets.ethos_u.machine.program import Program
+
+Names = npt.NDArray[np.uint64]
+
+PLACE_BITS = 40
+"""A byte's name is its maker's number, and in the low bits its place in what that one wrote."""
+
+CONSTANT, INPUT = 1 << 63, 1 << 62
+"""Marks of bytes that no operation makes: constants, which are called by their values; inputs."""
+
+NAME_BYTES = np.dtype(np.uint64).itemsize
+
+
+def makers_of(program: Program, plan: Plan) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Return, by the byte offset of each operation's command, a digest of what each operand is.
+
+    Transfers only move names. A chain buffer holds what the operation before wrote: it is checked
+    where the stream is planned.
+    """
+    memory = _NamedBytes(program, plan)
+    number = 0
+    for step in plan.steps:
+        operation = step.operation
+        if isinstance(operation, Dma) and operation.indices is None:
+            memory.move(operation)
+            continue
+        number += 1
+        offset = 4 * (operation.where.origin.command or 0)
+        digests = [_digest(names) for names in memory.read(operation, offset in plan.encoded)]
+        if digests:
+            yield offset, np.array(digests, np.int64)
+        memory.write(operation, number)
+
+
+def operands_of(operation: Operation) -> list[FeatureMap]:
+    """Return the feature maps that an operation computes with, accumulators' initial ones last."""
+    match operation:
+        case Elementwise():
+            return operation.maps
+        case MatrixProduct():
+            maps = [operation.ifm, operation.weights]
+        case Dma():
+            return []
+        case _:
+            maps = [operation.ifm]
+    if isinstance(operation, Convolution | Pooling | MatrixProduct):
+        initial = operation.accumulators.map
+        maps += [] if initial is None else [initial]
+    return maps
+
+
+def _digest(names: Names) -> int:
+    digest = blake2b(np.ascontiguousarray(names).data, digest_size=NAME_BYTES).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+class _NamedBytes:
+    def __init__(self, program: Program, plan: Plan) -> None:
+        self._constants = program.constants
+        self._names: dict[int, Names] = {
+            region: np.zeros(used, np.uint64)
+            for region, used in plan.used_bytes.items()
+            if region not in program.constants
+        }
+        for place, row in enumerate(program.inputs):
+            names = self._names.get(row.region)
+            if names is not None:
+                held = names[row.offset : row.offset + row.size_bytes]
+                held[...] = _named(INPUT | place << PLACE_BITS, len(held))
+
+    def read(self, operation: Operation, has_constant_weights: bool) -> Iterator[Names]:
+        """Return the names of what an operation takes, map by map, in the order of its elements."""
+        yield from (self._map(fm) for fm in operands_of(operation) if fm.region > FIRST_CHAIN)
+        if isinstance(operation, Convolution) and not has_constant_weights:
+            yield from (self._run(row.region, row.offset, row.length) for row in operation.weights)
+        if isinstance(operation, Dma) and operation.indices is not None:
+            yield self._stream(operation.indices.stream)
+
+    def _stream(self, stream: Stream) -> Names:
+        return self._run(stream.region, stream.offset, stream.length)
+
+    def _run(self, region: int, offset: int, length: int) -> Names:
+        if region in self._constants:
+            data: npt.NDArray[Any] = self._constants[region][offset : offset + length]
+            return data.astype(np.uint64) | np.uint64(CONSTANT)
+        return self._names[region][offset : offset + length]
+
+    def _map(self, fm: FeatureMap) -> Names:
+        dense = np.zeros((fm.height, fm.width, fm.depth * fm.dtype.itemsize), np.uint64)
+        for piece in pieces(fm):
+            low, high = piece.extent
+            cells = _cells(self._run(fm.region, low, high - low), piece, piece.offset - low)
+            _part(dense, fm, piece)[...] = cells
+        return dense
+
+    def write(self, operation: Operation, number: int) -> None:
+        """Name what an operation writes; all that an index may reach, of a transfer by indices."""
+        if isinstance(operation, Dma):
+            self._scatter(operation, number)
+            return
+        fm = operation.output.fm
+        if fm.region <= FIRST_CHAIN:
+            return
+        shape = fm.height, fm.width, fm.depth * fm.dtype.itemsize
+        dense = _named(number << PLACE_BITS, int(np.prod(shape))).reshape(shape)
+        names = self._names[fm.region]
+        for piece in pieces(fm):
+            _cells(names, piece, piece.offset)[...] = _part(dense, fm, piece)
+
+    def _scatter(self, op: Dma, number: int) -> None:
+        assert op.indices is not None
+        rows = op.indices.greatest + 1 if op.indices.scatters else op.rows
+        end = op.destination
+        for plane in range(op.planes):
+            for row in range(rows):
+                start = end.offset + plane * end.plane_stride + row * end.row_stride
+                names = _named(number << PLACE_BITS | (plane * rows + row) * op.length, op.length)
+                self._names[end.region][start : start + op.length] = names
+
+    def move(self, op: Dma) -> None:
+        """Let the names of bytes go with them; the NPU's own memory holds tables alone."""
+        if op.destination.space is Space.INTERNAL:
+            return
+        for source, target in transfers(op):
+            names = self._run(op.source.region, source, op.length).copy()
+            self._names[op.destination.region][target : target + op.length] = names
+
+
+def _named(first: int, count: int) -> Names:
+    return np.arange(count, dtype=np.uint64) + np.uint64(first)
+
+
+def _cells(names: Names, piece: Piece, offset: int) -> Names:
+    """Return a view `[y, x, c, byte]` of a piece whose first byte is at `offset`."""
+    strides = [NAME_BYTES * stride for stride in piece.strides]
+    shape = *piece.counts, piece.cell_bytes
+    return np.ndarray(shape, np.uint64, names.data, NAME_BYTES * offset, (*strides, NAME_BYTES))
+
+
+def _part(dense: Names, fm: FeatureMap, piece: Piece) -> Names:
+    """Return a view `[y, x, c, byte]` of a piece in a dense map `[y, x, byte]`."""
+    size = fm.dtype.itemsize
+    part = dense[piece.ys, piece.xs, piece.cs.start * size : piece.cs.stop * size]
+    height, width, columns = piece.counts
+    row, column, byte = part.strides
+    shape = height, width, columns, piece.cell_bytes
+    return np.lib.stride_tricks.as_strided(
+        part, shape, (row, column, piece.cell_bytes * byte, byte)
+    )
