@@ -126,7 +126,11 @@ SLOW: dict[str, Case] = {
     ),
     "ethos_n_weights": Case("--json", {"weights_per_s": SOME, "decoded_weights_per_s": SOME}),
     "mesh_placements": Case("--json", {"searched_us": SOME, "hilbert_us": SOME}),
-    "mesh": Case("--json", {"violations": NONE, "inexact_tensors": NONE}),
+    "mesh": Case(
+        "--json",
+        {"violations": NONE, "inexact_tensors": NONE},
+        networks=("kws_ref_model", "pretrainedResnet_quant", "ad01_int8"),
+    ),
     "pte": Case("--json", {"failed": NONE, "pte_seconds": SOME}, needs=("torch", "torchvision")),
     "interruptions": Case(
         "--commands compile --count 1 --disks 2 --json",
