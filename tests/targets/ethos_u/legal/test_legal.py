@@ -189,3 +189,20 @@ def test_a_bias_that_is_no_number_is_refused(dtype: type[np.floating[Any]]) -> N
     operator = model.main.operators[0]
     assert [row.rule for row in breaches_of(model, operator, Arch.U55)] == ["bias-type"]
     assert [row.rule for row in defects_of(model, operator, Arch.U55)] == ["scaled-sum"]
+
+
+@pytest.mark.parametrize("kind", ["STRIDED_SLICE", "TRANSPOSE", "SUM"])
+def test_a_parameter_that_is_no_number_is_no_fault_of_the_rules(kind: str) -> None:
+    """Strides, an order of axes and axes as reals: other rules, or the kernels, refuse them."""
+    net = NetworkBuilder()
+    x = net.tensor("x", (1, 4, 4, 8), "int8", 0.5)
+    count = 3 if kind == "STRIDED_SLICE" else 1
+    parameters = [
+        net.constant(f"p{place}", np.full(4, np.nan, np.float32)) for place in range(count)
+    ]
+    y = net.tensor("y", (1, 4, 4, 8), "int8", 0.5)
+    net.operator(kind, [x, *parameters], [y])
+    model = read(net.finish([x], [y]), "net.tflite")
+    for arch in ALL:
+        assert all(row.message for row in breaches_of(model, model.main.operators[0], arch))
+        assert all(row.message for row in defects_of(model, model.main.operators[0], arch))

@@ -14,10 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import inf
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mizzen.diagnostics import Reason
 from mizzen.targets.ethos_u.legal.tflite_operators import same_quantization
@@ -30,6 +28,7 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     axes_of,
     bias,
     data_input,
+    integers,
     largest_sum,
     named,
     rule,
@@ -156,12 +155,6 @@ def _mirrored_channels(operator: OperatorFacts) -> str | None:
     return "padded channels" if any(rows[3]) else "a padded batch"
 
 
-def _integers(tensor: TensorFacts | None) -> npt.NDArray[np.integer[Any]] | None:
-    """Return a constant's integers, one at least; None for others, which other rules refuse."""
-    values = None if tensor is None else tensor.values
-    return None if values is None or not values.size or values.dtype.kind not in "iu" else values
-
-
 RESULT_MAXIMUM = (1 << 31) - 1
 """The kernels scale sums within 32 bits, and wrap around beyond them, where the NPU saturates."""
 
@@ -172,7 +165,7 @@ RESULT_MAXIMUM = (1 << 31) - 1
 )
 def _scaled_sum(operator: OperatorFacts) -> str | None:
     data, weight = data_input(operator), operator.input(1)
-    weights = _integers(weight)
+    weights = integers(weight)
     if data is None or weight is None or weights is None:
         return None
     scale = max(_scales(operator), default=0.0)
@@ -181,7 +174,7 @@ def _scaled_sum(operator: OperatorFacts) -> str | None:
         return None
     axis = weights.ndim - 1 if operator.kind == "DEPTHWISE_CONV_2D" else 0
     largest = largest_sum(weights, weight.zero_points, axis) * _magnitude(data)
-    biases = _integers(bias(operator))
+    biases = integers(bias(operator))
     if biases is not None:
         largest += int(np.abs(biases.astype(np.float64)).max())
     return _beyond(largest, scale if wide else _shifted(scale))

@@ -21,6 +21,7 @@ from mizzen.targets.ethos_u.legal.tflite_tensors import (
     axes_of,
     data_input,
     input_type,
+    integers,
     named,
     operators,
     rule,
@@ -152,13 +153,13 @@ def _slice_strides(operator: OperatorFacts) -> str | None:
 
 def _strides(operator: OperatorFacts) -> tuple[int, ...]:
     """Return the strides along the axes of the data; none where masks change the axes."""
-    data, parameter = data_input(operator), operator.input(3)
+    data, strides = data_input(operator), integers(operator.input(3))
     masks = ("new_axis_mask", "ellipsis_mask")
-    if data is None or parameter is None or parameter.values is None:
+    if data is None or strides is None:
         return ()
     if any(operator.option(mask) for mask in masks):
         return ()
-    return tuple(int(stride) for stride in parameter.values.reshape(-1))
+    return tuple(int(stride) for stride in strides.reshape(-1))
 
 
 @rule("slice-empty", "STRIDED_SLICE SLICE", ALL, STOPS).must_have(
@@ -395,11 +396,8 @@ _TRANSPOSE = operators("TRANSPOSE")
 
 
 def _permutation(operator: OperatorFacts) -> tuple[int, ...] | None:
-    parameter = operator.input(1)
-    if parameter is None or parameter.values is None:
-        return None
-    rank = max(1, parameter.values.size)
-    return tuple(int(axis) % rank for axis in parameter.values.reshape(-1))
+    order = integers(operator.input(1))
+    return None if order is None else tuple(int(axis) % order.size for axis in order.reshape(-1))
 
 
 @rule("transpose-32-bit", _TRANSPOSE, U55_U65).must_have(

@@ -175,13 +175,22 @@ def named(tensor: TensorFacts) -> str:
     return f'"{tensor.name}"'
 
 
+def integers(tensor: TensorFacts | None) -> npt.NDArray[np.integer[Any]] | None:
+    """Return a constant's integers, one at least; None for others, which other rules refuse."""
+    values = None if tensor is None else tensor.values
+    return None if values is None or not values.size or values.dtype.kind not in "iu" else values
+
+
 def axes_of(operator: OperatorFacts, data: TensorFacts) -> list[int] | None:
     """Return the axes that an operator works along, counted from 0; None if they are not known."""
     parameter = operator.input(1)
     if parameter is None or parameter.values is None:
         return None
+    axes = integers(parameter)
+    if axes is None and parameter.values.size:
+        return None
     rank = max(1, len(data.shape))
-    return sorted({int(axis) % rank for axis in parameter.values.reshape(-1)})
+    return sorted({int(axis) % rank for axis in axes.reshape(-1)} if axes is not None else ())
 
 
 def input_type(*wanted: str) -> Measure:
