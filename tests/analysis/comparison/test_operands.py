@@ -12,8 +12,10 @@ import mizzen
 from mizzen.analysis.comparison.constants import constants_beside
 from mizzen.analysis.comparison.exactness import compare, failures_of
 from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.program import OPERANDS
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
+from mizzen.package.tflite.builder import NetworkBuilder
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
 EACH = 11
@@ -73,3 +75,16 @@ def test_another_memory_plan_has_the_same_operands(options: dict[str, str]) -> N
     ours = mizzen.compile(DIGITS, "ethos-u55-128")
     theirs = mizzen.compile(DIGITS, "ethos-u55-128", **options)  # pyright: ignore[reportArgumentType]
     assert not constants_beside(ours, theirs).wrong
+
+
+def test_rows_that_indices_choose_are_an_operand() -> None:
+    net = NetworkBuilder()
+    x, y = (net.tensor(name, (8, 16), "int8", 0.5) for name in "xy")
+    chosen = net.tensor("chosen", (4,), "int32")
+    z = net.tensor("z", (4, 16), "int8", 0.5)
+    net.operator("RELU", [x], [y])
+    net.operator("GATHER", [y, chosen], [z], ("GatherOptions", {"axis": 0}))
+    artifact = mizzen.compile(net.finish([x, chosen], [z]), "ethos-u85-256")
+    (step,) = (step for step in artifact.steps if isinstance(step, NpuStep))
+    *_, gather = step.family.constants(step.simulator).values()
+    assert len(gather[OPERANDS]) == 2, "the indices, and what they choose from"

@@ -137,6 +137,8 @@ def graph_stimuli(graph: Graph, count: int, seed: int) -> list[Array]:
 
 SHIFTS = (ArithmeticRightShift, LogicalLeftShift, LogicalRightShift)
 SHIFTED_BITS = 16
+"""Half of the bits of the widest numbers."""
+
 HANDED_ON = (Cast, Reshape, Tile, Transpose)
 """Operations whose results have the numbers that they take."""
 

@@ -22,11 +22,11 @@ from mizzen.targets.ethos_u.judge.sim.operations import (
     Dma,
     Elementwise,
     FeatureMap,
+    Indices,
     MatrixProduct,
     Operation,
     Pooling,
     Space,
-    Stream,
 )
 from mizzen.targets.ethos_u.judge.sim.plan import Plan
 from mizzen.targets.ethos_u.machine.program import Program
@@ -105,10 +105,17 @@ class _NamedBytes:
         if isinstance(operation, Convolution) and not has_constant_weights:
             yield from (self._run(row.region, row.offset, row.length) for row in operation.weights)
         if isinstance(operation, Dma) and operation.indices is not None:
-            yield self._stream(operation.indices.stream)
+            stream = operation.indices.stream
+            yield self._run(stream.region, stream.offset, stream.length)
+            yield from self._indexed(operation, operation.indices)
 
-    def _stream(self, stream: Stream) -> Names:
-        return self._run(stream.region, stream.offset, stream.length)
+    def _indexed(self, op: Dma, indices: Indices) -> Iterator[Names]:
+        """Return the names of all bytes that rows may be taken from, plane by plane."""
+        rows = op.rows if indices.scatters else indices.greatest + 1
+        reach = (rows - 1) * op.source.row_stride
+        for plane in range(op.planes):
+            first = op.source.offset + plane * op.source.plane_stride
+            yield self._run(op.source.region, first + min(reach, 0), abs(reach) + op.length)
 
     def _run(self, region: int, offset: int, length: int) -> Names:
         if region in self._constants:
