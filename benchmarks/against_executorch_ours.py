@@ -65,7 +65,7 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
 
 def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     """Write the TOSA of each region on the NPU; for that, the program is placed once more."""
-    from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
+    from mizzen.compiler.ethos_u.vela.regions import TosaCode, TosaRegions
     from mizzen.compiler.proof.options import OFF
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower

@@ -22,7 +22,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import compile_file, file_of
-from mizzen.compiler.ethos_u.outcome import STOPS_COMPILER
+from mizzen.compiler.ethos_u.vela.outcome import STOPS_COMPILER
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.difference import RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions

@@ -78,7 +78,7 @@ def zoo() -> Iterator[Network]:
     import torch
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
+    from mizzen.compiler.ethos_u.vela.regions import TosaCode, TosaRegions
     from mizzen.compiler.proof.options import OFF
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower

@@ -17,8 +17,8 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.proof import NetworkProof
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.frontends.tflite.lower import lower

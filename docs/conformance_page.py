@@ -43,12 +43,10 @@ SECTION = """
 """
 WHAT = {
     Compiler.MIZZEN: """\
-All of `mizzen compile` with its defaults: the better of Vela's code and Mizzen's, the proof, and
-the CPU for what would be wrong.""",
+All of `mizzen compile` with its defaults: Mizzen's own rules for Ethos-U55 and U65, Vela for U85,
+the proof, and the CPU for what would be wrong.""",
     Compiler.OWN: """\
-`--generator own` without a proof: Mizzen's code wherever there is any. In brackets stands how many
-networks no rule of Mizzen's takes: they are `lifted` out of Vela's words and have Vela's
-exceptions. What Vela refuses or leaves to the CPU is so here.""",
+`--generator own` without a proof: what Mizzen's rules take is on the NPU, right or wrong.""",
 }
 """What there is to know of a section before its table."""
 
@@ -84,7 +82,7 @@ def what(compiler: Compiler, rows: Sequence[Row], accelerators: Sequence[str]) -
 
 def total(row: Row) -> str:
     """Return the words under which a row is counted."""
-    return f"{row.verdict.value} {row.code}" if row.code else row.verdict.value
+    return row.verdict.value
 
 
 def command(compiler: Compiler, accelerators: Sequence[str]) -> str:

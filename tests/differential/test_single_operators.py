@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mizzen.artifact.steps import read_network as read
-from mizzen.compiler.ethos_u.outcome import breaches_of
+from mizzen.compiler.ethos_u.vela.outcome import breaches_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.ethos_u.vela.regions import TosaRegions
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower

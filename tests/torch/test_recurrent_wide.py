@@ -13,7 +13,7 @@ from torch import nn
 
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.ethos_u.vela.regions import TosaRegions
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import place

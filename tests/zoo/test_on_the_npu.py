@@ -25,7 +25,7 @@ import mizzen.torch
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.ethos_u.vela.regions import TosaRegions
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.exported import export

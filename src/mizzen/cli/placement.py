@@ -16,6 +16,7 @@ from mizzen.cli.layout import (
     size,
 )
 from mizzen.diagnostics import Reason
+from mizzen.report.code import Maker
 from mizzen.report.memory import Use
 from mizzen.report.words import memory_name
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
-    from mizzen.report.code import CodeChoice, StreamCost
+    from mizzen.report.code import CodeChoice, NetworkChoice, StreamCost
     from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
     from mizzen.report.proof import Proof
@@ -90,7 +91,7 @@ def summary_rows(
         *areas,
         *_runtime_rows(report, memory),
         ("estimate", estimate(report, cost)),
-        *code_rows(report.code),
+        *code_rows(report.code, report.choice),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
 
@@ -141,49 +142,49 @@ def proof_text(proof: Proof) -> str:
     return text
 
 
-def code_rows(choices: Sequence[CodeChoice]) -> Iterator[tuple[str, str]]:
-    """Say whose code the NPU operators have, those of whom the same is said in one row."""
-    groups: dict[str, list[int]] = {}
-    for number, choice in enumerate(choices):
-        groups.setdefault(code_text(choice), []).append(number)
-    for text, members in groups.items():
-        of = ""
-        if len(groups) > 1:
-            noun = "NPU operator" if len(members) == 1 else "NPU operators"
-            of = f"{noun} {', '.join(map(str, members))}: "
-        yield "code", of + text
+def code_rows(
+    choices: Sequence[CodeChoice], choice: NetworkChoice | None = None
+) -> Iterator[tuple[str, str]]:
+    """Say whose code the network has, against what it was held, and which ways gave none."""
+    if choice is not None:
+        yield "code", choice_text(choice)
+    elif choices:
+        yield "code", "Mizzen's own"
+    for number, of_operator in enumerate(choices):
+        for tried in of_operator.tried:
+            yield "passed over", f"NPU operator {number}, {tried.way}: {tried.why_not}"
 
 
-def code_text(choice: CodeChoice) -> str:
-    """Say whose code an NPU operator has, and what that saves."""
-    if not choice.is_own or choice.own is None:
-        return f"Vela's: {choice.reason}"
-    own, vela = choice.own, choice.vela
-    if vela is None:
-        return f"Mizzen's own: {own.cycles:,} cycles; {choice.reason}"
-    text = f"Mizzen's own: {_saving(own, vela)}"
-    return f"{text}; {choice.reason}" if choice.is_corrected else text
+def choice_text(choice: NetworkChoice) -> str:
+    """Say which of two compilations was taken, and what it saves."""
+    mine, other = ("Mizzen's own", "Vela's")
+    costs = choice.mizzen, choice.vela
+    if choice.maker is Maker.VELA:
+        mine, other, costs = "Vela's", "Mizzen's own", costs[::-1]
+    if costs[0] is None or costs[1] is None:
+        return f"{mine}: {choice.reason}"
+    return f"{mine}, for {choice.reason}: {_saving(costs[0], costs[1], other)}"
 
 
-def _saving(own: StreamCost, vela: StreamCost) -> str:
-    """Say what one stream costs beside another."""
-    cycles = _change(own.cycles, vela.cycles, "fewer")
-    memory = _change(own.arena_bytes + own.fast_bytes, vela.arena_bytes + vela.fast_bytes, "less")
-    if cycles and memory:
-        return f"{cycles} cycles and {memory} memory than Vela's"
-    if cycles:
-        return f"{cycles} cycles than Vela's, as much memory"
-    if memory:
-        return f"{memory} memory than Vela's, as many cycles"
-    return "as many cycles and as much memory as Vela's"
+def _saving(mine: StreamCost, other: StreamCost, whose: str) -> str:
+    """Say what one network costs beside another, by the timing model."""
+    changes = (
+        _change(mine.cycles, other.cycles, "fewer", "cycles"),
+        _change(mine.memory_bytes, other.memory_bytes, "less", "memory"),
+        _change(mine.constant_bytes, other.constant_bytes, "less", "flash"),
+    )
+    told = [change for change in changes if change]
+    if not told:
+        return f"as much of everything as {whose}"
+    return f"{', '.join(told)} than {whose} (timing model)"
 
 
-def _change(ours: int, theirs: int, less: str) -> str:
+def _change(mine: int, other: int, less: str, what: str) -> str:
     """Say by what part a number is below or above another; nothing where they are equal."""
-    if ours == theirs:
+    if mine == other:
         return ""
-    percent = max(100 * abs(ours - theirs) / max(theirs, 1), 0.1)
-    return f"{percent:.1f} % {less if ours < theirs else 'more'}"
+    percent = max(100 * abs(mine - other) / max(other, 1), 0.1)
+    return f"{percent:.1f} % {less if mine < other else 'more'} {what}"
 
 
 NO_TIMING_MODEL = "E573"
@@ -222,7 +223,7 @@ def estimate(report: CompileReport, cost: CostReport | None) -> str:
     if report.cycles == told:
         return text
     part = " for the NPU's part" if cost.cpu_cycles else ""
-    return f"{text}; {report.compiler}: {report.cycles:,}{part}"
+    return f"{text}; by Vela's formula {report.cycles:,}{part}"
 
 
 def operators_text(report: CompileReport, *, width: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -125,6 +125,19 @@ class RegionRefusal:
     general: Reason
 
 
+Make = Callable[[Extracted, ProgressCallback | None], "RegionCode | RegionRefusal"]
+"""Compiles a region, whose graph may be changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to compile a region: its name, and when it is tried, in words."""
+
+    name: str
+    why: str
+    make: Make
+
+
 class RegionCompiler(Protocol):
     """Compiles regions of tensor graphs for a configuration."""
 
@@ -147,14 +160,12 @@ class RegionCompiler(Protocol):
     def compile(
         self, part: Extracted, on_progress: ProgressCallback | None
     ) -> RegionCode | RegionRefusal:
-        """Compile a region, whose graph may be changed."""
+        """Compile a region, whose graph may be changed, in the first way."""
         ...
 
-    def instead(self, part: Extracted, wrong: str) -> RegionCode | None:
-        """Return other code for a region whose code is wrong; None if there is none.
-
-        wrong  what is, in words
-        """
+    @property
+    def ways(self) -> Sequence[Way]:
+        """The ways to compile a region, the best first."""
         ...
 
 
@@ -175,8 +186,16 @@ class PlainRegions:
         """Keep every region: what is worth its transfers the partition says."""
         return {}
 
-    def instead(self, part: Extracted, wrong: str) -> None:
-        """Have no other code."""
+    def compile(
+        self, part: Extracted, on_progress: ProgressCallback | None
+    ) -> RegionCode | RegionRefusal:
+        """Compile a region, whose graph may be changed."""
+        raise NotImplementedError
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The one way there is."""
+        return (Way("compiled", "there is one way", self.compile),)
 
     def _missing(self, kind: str) -> Reason:
         has = ", ".join(sorted(self.operations))

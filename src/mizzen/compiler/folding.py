@@ -9,7 +9,7 @@ TensorFlow Lite Micro's kernels, which the operators would have on the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,18 +19,16 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.constant_kernels import computed
-from mizzen.compiler.edges import edges_of_subgraph
-from mizzen.compiler.report import tflite_placement
+from mizzen.compiler.report import in_terms_of
 from mizzen.compiler.tflite_reference import evaluate
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.diagnostics import Device, MizzenError, Origin, Reason
+from mizzen.diagnostics import MizzenError, Origin, Reason
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Operator, Subgraph
 from mizzen.frontends.tflite.lower import lower
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.package.tflite.extract import CALLERS, RESOURCES, extract
-from mizzen.report import CompileReport
 
 Array = npt.NDArray[Any]
 
@@ -77,40 +75,12 @@ class Folded:
         """Return an artifact of the network with operators named as in the network as it was."""
         if self.model is self.given or artifact.report is None:
             return artifact
-        report = self._report(artifact.report)
+        report = in_terms_of(artifact.report, self.given, self.sources, self._reason)
         contents = contents_of(read_network(artifact.data, artifact.name), report.origins)
         return Artifact(artifact.data, artifact.name, contents, report)
 
-    def _report(self, report: CompileReport) -> CompileReport:
-        rows = {self.sources[row.index]: row for row in report.placements}
-        edges = edges_of_subgraph(self.given.main)
-        placements = tuple(
-            replace(rows[row.index], index=row.index, after=edges[row.index])
-            if row.index in rows
-            else tflite_placement(self.given, row, Device.NPU, {}, (self._reason(row),), edges)
-            for row in self.given.main.operators
-        )
-        diagnostics = (
-            replace(row, origin=row.origin and self._origin(row.origin))
-            for row in report.diagnostics
-        )
-        origins = (
-            {at: self._origin(origin) for at, origin in row.items()} for row in report.origins
-        )
-        return replace(
-            report,
-            placements=placements,
-            diagnostics=tuple(diagnostics),
-            origins=tuple(origins),
-        )
-
     def _reason(self, operator: Operator) -> Reason:
         return FOLDED if operator.index in self.constant else UNUSED
-
-    def _origin(self, origin: Origin) -> Origin:
-        if origin.operator is None or origin.operator >= len(self.sources):
-            return origin
-        return replace(origin, operator=self.sources[origin.operator])
 
 
 def folded(model: Model, data: bytes) -> Folded:

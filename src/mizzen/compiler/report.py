@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.codegen import Costs
-from mizzen.compiler.edges import Edges
+from mizzen.compiler.edges import Edges, edges_of_subgraph
 from mizzen.compiler.options import Configuration
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, macs
@@ -112,6 +112,50 @@ def tflite_placement(
         cycles=cycles.get(operator.index, 0),
         reasons=tuple(reasons),
         after=edges[operator.index],
+    )
+
+
+def in_terms_of(
+    report: CompileReport,
+    model: Model,
+    sources: Sequence[int],
+    gone: Callable[[Operator], Reason],
+) -> CompileReport:
+    """Return the report of a network that was made of another one, in that one's operators.
+
+    sources  for each operator of the report's network, which of `model` it is a part of
+    gone     says why an operator has no part any more
+    """
+    edges = edges_of_subgraph(model.main)
+    parts: dict[int, list[OperatorPlacement]] = {}
+    for placement in report.placements:
+        parts.setdefault(sources[placement.index], []).append(placement)
+
+    def placed(operator: Operator) -> OperatorPlacement:
+        of_it = parts.get(operator.index, [])
+        if not of_it:
+            return tflite_placement(model, operator, Device.NPU, {}, (gone(operator),), edges)
+        on_cpu = any(part.device is Device.CPU for part in of_it)
+        cycles = {operator.index: sum(part.cycles for part in of_it)}
+        reasons = dict.fromkeys(reason for part in of_it for reason in part.reasons)
+        device = Device.CPU if on_cpu else Device.NPU
+        return tflite_placement(model, operator, device, cycles, reasons, edges)
+
+    def origin_of(origin: Origin) -> Origin:
+        if origin.operator is None or origin.operator >= len(sources):
+            return origin
+        return replace(origin, operator=sources[origin.operator])
+
+    return replace(
+        report,
+        placements=tuple(map(placed, model.main.operators)),
+        diagnostics=tuple(
+            replace(said, origin=said.origin and origin_of(said.origin))
+            for said in report.diagnostics
+        ),
+        origins=tuple(
+            {at: origin_of(origin) for at, origin in stream.items()} for stream in report.origins
+        ),
     )
 
 

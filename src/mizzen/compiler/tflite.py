@@ -80,7 +80,7 @@ def compile_lowered(
     data = replace_operators(
         model.record,
         [_replacement(lowered, groups, code, family.code) for groups, code in codes.items()],
-    )
+    ).data
     origins = [dict(code.origins) for code in codes.values()]
     cycles: dict[int, int] = {}
     for code in codes.values():

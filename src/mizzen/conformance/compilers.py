@@ -16,16 +16,13 @@ from enum import Enum
 from pathlib import Path
 
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u import generator
-from mizzen.compiler.ethos_u.generator.sequences import BY_RULES
-from mizzen.compiler.ethos_u.outcome import Generated, report_of
-from mizzen.compiler.ethos_u.tflite import compile_network
-from mizzen.compiler.proof.options import DEFAULT
+from mizzen.compiler.ethos_u.makers import compile_tflite
+from mizzen.compiler.ethos_u.vela.outcome import Generated, report_of
+from mizzen.compiler.proof.options import DEFAULT, OFF, ProofOptions
 from mizzen.conformance.verdict import Verdict
 from mizzen.files import temporary_folder
 from mizzen.frontends.tflite import Model
 from mizzen.report import CompileReport
-from mizzen.report.code import CodeChoice
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped, core_path, generate
@@ -62,24 +59,12 @@ LABELS = {
 }
 
 
-class Code(Enum):
-    """Whose code an NPU operator has; the value is the word for it."""
-
-    RULES = "by rules"
-    LIFTED = "lifted"
-    VELAS = "Vela's"
-
-
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A compiled network's file, why operators were left to the CPU, and whose code it has.
-
-    code  of the first NPU operator, where it is our own generator that is judged
-    """
+    """A compiled network's file, and why operators were left to the CPU."""
 
     network: bytes
     reasons: tuple[str, ...]
-    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +96,16 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
 
 
 def _own(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
-    """Compile with our own code wherever there is any: the suite itself is what decides."""
-    outcome = generator.generate(
-        network,
-        replace(configuration, generator=Generator.OWN),
-        is_proved=True,
-        time_limit_seconds=TIME_LIMIT_SECONDS,
-    )
-    return _built(outcome, network, name, configuration)
+    """Compile by our own rules without a proof: the suite itself is what decides."""
+    return _mizzen(network, name, replace(configuration, generator=Generator.OWN), OFF)
 
 
-def _mizzen(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
-    """Compile as `mizzen compile` does, with its proof; whose code is better is no verdict."""
+def _mizzen(
+    network: bytes, name: str, configuration: EthosUConfiguration, proof: ProofOptions = DEFAULT
+) -> Built | NotBuilt:
+    """Compile as `mizzen compile` does, with its proof."""
     model = read_network(network, name)
-    artifact = compile_network(model, network, configuration, DEFAULT, None)
+    artifact = compile_tflite(model, network, configuration, proof, None)
     assert artifact.report is not None
     return Built(artifact.data, _reasons_of(artifact.report))
 
@@ -139,20 +120,13 @@ def _built(
     generated = Generated(outcome, frozenset(), None)
     compiled = read_network(outcome.network, name)
     report = report_of(model, compiled, configuration, generated)
-    code = next(map(_code, report.code), None)
-    return Built(outcome.network, _reasons_of(report), code)
+    return Built(outcome.network, _reasons_of(report))
 
 
 def _reasons_of(report: CompileReport) -> tuple[str, ...]:
     """Return why operators were left to the CPU, each reason once."""
     reasons = (reason.message for row in report.on_cpu for reason in row.reasons)
     return tuple(dict.fromkeys(reasons))
-
-
-def _code(choice: CodeChoice) -> Code:
-    if not choice.is_own:
-        return Code.VELAS
-    return Code.RULES if choice.operations == BY_RULES else Code.LIFTED
 
 
 def _legacy(network: bytes, configuration: EthosUConfiguration) -> Built | NotBuilt:

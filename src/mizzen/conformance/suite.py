@@ -72,8 +72,7 @@ def _executed(case: Case, network: bytes, built: Built, count: int, row: partial
         return row(Verdict.NOT_COMPARED, ALL_ALIKE)
     difference = compare(found if isinstance(found, tuple) else (found,), theirs)
     verdict = Verdict.OFF if difference.differing else Verdict.EXACT
-    code = None if built.code is None else built.code.value
-    return row(verdict, difference=difference, oracle=oracle.value, code=code)
+    return row(verdict, difference=difference, oracle=oracle.value)
 
 
 def _failed(error: MizzenError) -> Verdict:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mizzen.conformance.compilers import Code
 from mizzen.conformance.verdict import Row, Verdict
 
 MARK = "*"
@@ -56,14 +54,7 @@ def _cell(rows: Iterable[Row], accelerator: str) -> str:
 
 def _part(verdict: Verdict, rows: Sequence[Row]) -> str:
     mark = MARK if all(row.exception is not None for row in rows) else ""
-    return f"{len(rows)} {verdict.value}{_how_far(rows)}{_whose(rows)}{mark}"
-
-
-def _whose(rows: Sequence[Row]) -> str:
-    """Say of how many networks the code is made otherwise than by rules of our own."""
-    counts = Counter(row.code for row in rows if row.code not in (None, Code.RULES.value))
-    found = ", ".join(f"{count} {code}" for code, count in sorted(counts.items(), key=str))
-    return f" ({found})" if found else ""
+    return f"{len(rows)} {verdict.value}{_how_far(rows)}{mark}"
 
 
 def _how_far(rows: Sequence[Row]) -> str:

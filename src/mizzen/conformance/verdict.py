@@ -49,7 +49,6 @@ class Row:
     difference  how far off, where the verdict is OFF
     oracle      whose kernels it was compared with
     exception   the documented exception that explains the verdict, by its title
-    code        whose code it has, where it is our own generator that is judged
     """
 
     case: str
@@ -61,7 +60,6 @@ class Row:
     difference: Difference | None = None
     oracle: str | None = None
     exception: str | None = None
-    code: str | None = None
 
     @property
     def holds(self) -> bool:
@@ -83,6 +81,5 @@ class Row:
             "outputs": difference.outputs if difference else None,
             "oracle": self.oracle,
             "exception": self.exception,
-            "code": self.code,
             "holds": self.holds,
         }

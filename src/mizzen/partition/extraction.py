@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
-from mizzen.ops.control_flow import Constant
+from mizzen.ops.control_flow import Constant, OfVariable, Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,8 @@ def in_order(graph: Graph, groups: Collection[int] | None = None) -> list[int]:
 
 def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Extracted:
     """Copy the operations of some groups, and the constants they use, into a graph of their own.
+
+    Variables that they read or write are declared there too.
 
     It gives what the whole graph gives, and what others take from it.
     """
@@ -68,10 +70,15 @@ def _extracted(
 ) -> Extracted:
     part = Graph(name)
     copies: dict[Value, Value] = {}
+    variables = {row.name: row for row in graph if isinstance(row, Variable)}
     inputs: list[Value] = []
     outputs: list[Value] = []
     for operation in operations:
         if isinstance(operation, Constant):
+            continue
+        if isinstance(operation, OfVariable) and (declared := variables.pop(operation.name, None)):
+            _copy(part, declared, copies)
+        if isinstance(operation, Variable):
             continue
         for value in operation.operands:
             if value not in copies:

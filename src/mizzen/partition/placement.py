@@ -101,10 +101,13 @@ def partition(
     *,
     edge: Edge = lambda operation: False,
     refused: Mapping[int, Reason] | None = None,
+    work_per_byte: int = WORK_PER_BYTE,
 ) -> Partition:
     """Place every group.
 
-    refused  groups that the code generator would not take, and its reasons
+    refused        groups that the code generator would not take, and its reasons
+    work_per_byte  that a region between computations on the CPU must do to be worth its transfers;
+                   0 where nothing is transferred
     """
     groups = _Groups(graph)
     reasons: dict[int, tuple[Reason, ...]] = {
@@ -116,7 +119,9 @@ def partition(
     while True:
         on_cpu = {group for group, found in reasons.items() if found}
         regions = _regions(groups, on_cpu)
-        poor = [region for region in regions if _is_poor(region, groups, on_cpu - edges)]
+        poor = [
+            region for region in regions if _is_poor(region, groups, on_cpu - edges, work_per_byte)
+        ]
         if not poor:
             break
         for region in poor:
@@ -237,7 +242,7 @@ def _by_stage(groups: _Groups, stages: Mapping[int, int], on_cpu: set[int]) -> l
     ]
 
 
-def _is_poor(region: Region, groups: _Groups, computing: set[int]) -> bool:
+def _is_poor(region: Region, groups: _Groups, computing: set[int], work_per_byte: int) -> bool:
     """Whether a region between computations on the CPU saves less than its transfers cost."""
     if region.device is Device.CPU:
         return False
@@ -248,7 +253,7 @@ def _is_poor(region: Region, groups: _Groups, computing: set[int]) -> bool:
         return False
     moved = _moved(region, groups)
     work = sum(work_of(row) for group in region.groups for row in groups.members[group])
-    return work < WORK_PER_BYTE * moved
+    return work < work_per_byte * moved
 
 
 def _moved(region: Region, groups: _Groups) -> int:

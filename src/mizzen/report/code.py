@@ -1,4 +1,4 @@
-"""Whose code each NPU operator of a network has, why, and what either would cost."""
+"""Whose code each NPU operator of a network has, how it was made, and what it costs."""
 
 from __future__ import annotations
 
@@ -7,31 +7,19 @@ from enum import StrEnum
 from typing import Any
 
 
-class Verdict(StrEnum):
-    """What became of code of our own."""
+class Maker(StrEnum):
+    """Whose code it is."""
 
-    TAKEN = "taken"
-    CORRECTED = "corrected"
-    """It is taken because Vela's code computes something else than the reference, or would."""
-    DEARER = "dearer"
-    """It needs more than Vela's does, or nothing less."""
-    DIFFERS = "differs"
-    """It computes something else than Vela's does."""
-    HAZARD = "hazard"
-    STOPS = "stops"
-    """It cannot be executed."""
-    REFUSED = "refused"
-    """There is none: operations cannot be had, or not be scheduled."""
-    FAILED = "failed"
-    """There is none by a mistake of Mizzen's."""
+    MIZZEN = "mizzen"
+    VELA = "vela"
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """Code of our own that was not taken, and why: `reason` in words."""
+class Tried:
+    """A way to make the code that gave none that is right: its name, and why not."""
 
-    verdict: Verdict
-    reason: str
+    way: str
+    why_not: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,54 +39,53 @@ class StreamCost:
     fast_bytes: int
     constant_bytes: int
 
+    @property
+    def memory_bytes(self) -> int:
+        """What is written to."""
+        return self.arena_bytes + self.fast_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class CodeChoice:
-    """Whose code an NPU operator has.
+    """The code of an NPU operator.
 
-    verdict     what became of Mizzen's own; the operator has Vela's unless that was taken
-    reason      for it, in words
-    vela        what Vela's costs; None where Vela made none
-    own         what Mizzen's costs; None where there is not any
-    tried       candidates that were not taken, and why
-    operations  what Mizzen's own was made of: its rules, or Vela's words; empty without one
+    way    how it was made; empty for Vela's
+    tried  ways before it, and why their code was not taken
     """
 
-    verdict: Verdict
+    maker: Maker
+    cost: StreamCost
+    way: str = ""
+    tried: tuple[Tried, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkChoice:
+    """Which of two compilations of a network was taken, what each costs, and why in words."""
+
+    maker: Maker
     reason: str
+    mizzen: StreamCost | None
     vela: StreamCost | None
-    own: StreamCost | None = None
-    tried: tuple[Rejected, ...] = ()
-    operations: str = ""
-
-    @property
-    def is_own(self) -> bool:
-        """Whether the operator has Mizzen's own code, not Vela's."""
-        return self.verdict is Verdict.TAKEN or self.is_corrected
-
-    @property
-    def is_corrected(self) -> bool:
-        """Whether Mizzen's own code gives other numbers than Vela's, or would."""
-        return self.verdict is Verdict.CORRECTED
-
-    @property
-    def cost(self) -> StreamCost | None:
-        """What is taken costs."""
-        return self.own if self.is_own and self.own is not None else self.vela
 
 
-def choice_of(row: dict[str, Any]) -> CodeChoice:
-    """Take a choice out of JSON data; KeyError, TypeError or ValueError if it is not one."""
-    own, vela = row["own"], row["vela"]
+def choice_of(data: dict[str, Any]) -> CodeChoice:
+    """Take an operator's code out of JSON data; KeyError, TypeError or ValueError if it is none."""
     return CodeChoice(
-        Verdict(row["verdict"]),
-        str(row["reason"]),
-        None if vela is None else _cost(vela),
-        None if own is None else _cost(own),
-        tuple(Rejected(Verdict(each["verdict"]), str(each["reason"])) for each in row["tried"]),
-        str(row["operations"]),
+        Maker(data["maker"]),
+        _cost(data["cost"]),
+        str(data["way"]),
+        tuple(Tried(str(each["way"]), str(each["why_not"])) for each in data["tried"]),
     )
 
 
-def _cost(row: dict[str, Any]) -> StreamCost:
-    return StreamCost(**{field.name: int(row[field.name]) for field in fields(StreamCost)})
+def network_choice_of(data: dict[str, Any] | None) -> NetworkChoice | None:
+    """Take a network's choice out of JSON data; KeyError, TypeError or ValueError if it is none."""
+    if data is None:
+        return None
+    mizzen, vela = (None if data[name] is None else _cost(data[name]) for name in Maker)
+    return NetworkChoice(Maker(data["maker"]), str(data["reason"]), mizzen, vela)
+
+
+def _cost(data: dict[str, Any]) -> StreamCost:
+    return StreamCost(**{field.name: int(data[field.name]) for field in fields(StreamCost)})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
-from mizzen.report.code import CodeChoice, choice_of
+from mizzen.report.code import CodeChoice, NetworkChoice, choice_of, network_choice_of
 from mizzen.report.proof import NOT_PROVED, Proof
 
 SRAM = "Sram"
@@ -114,6 +114,7 @@ class CompileReport:
     log: str = field(default="", repr=False, compare=False)
     proof: Proof = NOT_PROVED
     code: tuple[CodeChoice, ...] = ()
+    choice: NetworkChoice | None = None
     subgraph: str = ""
     subgraphs: tuple[CompileReport, ...] = ()
 
@@ -246,6 +247,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "diagnostics": [_diagnostic_data(diagnostic) for diagnostic in report.diagnostics],
         "proof": asdict(report.proof),
         "code": [asdict(row) for row in report.code],
+        **({"choice": asdict(report.choice)} if report.choice else {}),
         **({"subgraph": report.subgraph} if report.subgraph else {}),
         **({"subgraphs": [as_dict(row) for row in report.subgraphs]} if report.subgraphs else {}),
     }
@@ -282,6 +284,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"]),
         proof=_proof(document["proof"]) if "proof" in document else NOT_PROVED,
         code=tuple(choice_of(row) for row in document.get("code", ())),
+        choice=network_choice_of(document.get("choice")),
         subgraph=_of(str, document.get("subgraph", "")),
         subgraphs=tuple(from_dict(row) for row in document.get("subgraphs", ())),
     )

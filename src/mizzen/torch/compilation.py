@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget, backend_for, resolve_target
-from mizzen.compiler.ethos_u.regions import TosaCode
 from mizzen.compiler.options import CompileOptions, SystemKeywords
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
@@ -24,6 +23,7 @@ from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, warn
 from mizzen.files import write_files
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.frontends.torch.program import explicit
+from mizzen.package import tosa
 from mizzen.quantize import require_torch
 from mizzen.torch.calibration import call_of, calls_of
 from mizzen.torch.captured import in_training
@@ -87,14 +87,14 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
         return
     files: dict[Path, bytes] = {}
     for index, region in enumerate(placed.code.values()):
-        assert isinstance(region, TosaCode), "a specification for Ethos-U gives Vela's regions"
+        graph = region.part.graph
         stem = Path(folder, f"{lowered.program.name}_{index}")
-        files[stem.with_name(f"{stem.name}.tosa")] = region.tosa
+        files[stem.with_name(f"{stem.name}.tosa")] = tosa.write(graph)
         files[stem.with_name(f"{stem.name}_vela.tflite")] = region.network
         if spec.debug_mode is not None:
             rows = [
                 {"operation": number, "kind": row.kind, "origin": str(row.origin)}
-                for number, row in enumerate(region.operations)
+                for number, row in enumerate(graph.sorted())
                 if row.origin is not None
             ]
             text = json.dumps(rows, indent=1) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from mizzen.compiler.ethos_u.regions import STANDARD, TosaRegions
+from mizzen.compiler.ethos_u.regions import STANDARD, WINDOW_LIMITS
 from mizzen.compiler.torch.placement import form_of, is_edge
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
@@ -49,7 +49,7 @@ def to_tosa(
 
 def _integers(exported: ExportedProgram, name: str) -> bytes:
     _require_quantized(exported, name)
-    lowered = lower(read(exported, name), TosaRegions.window_limits)
+    lowered = lower(read(exported, name), WINDOW_LIMITS)
     placed = partition(lowered.graph, form_of, edge=is_edge)
     for group, row in placed.groups.items():
         if row.reasons and not all(map(is_edge, _operations(lowered.graph, group))):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.torch.placement import Checks, is_edge, legality
 from mizzen.diagnostics import fail
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -50,7 +50,7 @@ class EthosUPartitioner:
 
         The code generator may still refuse a region, which compiling then takes apart.
         """
-        compiler = TosaRegions(self.compile_spec.configuration)
+        compiler = region_compiler(self.compile_spec.configuration)
         lowered = lower(read(exported_program, name), compiler.window_limits)
         rules = compiler.legality(lowered.graph)
         legal = legality(lowered, rules, self.additional_checks)

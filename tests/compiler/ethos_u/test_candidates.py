@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mizzen.compiler.ethos_u.generator.candidates import WORK, Budget, rounds
+from mizzen.compiler.ethos_u.search.candidates import WORK, Budget, rounds
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.operations import Copy, Sequence, Tensor
 from mizzen.targets.ethos_u.machine.config import Search

@@ -19,7 +19,7 @@ from mizzen.compiler.ethos_u.generator import generate as generate_better
 from mizzen.compiler.ethos_u.generator import improve, search, sequences
 from mizzen.compiler.ethos_u.generator.equality import differing
 from mizzen.compiler.ethos_u.generator.improve import improved
-from mizzen.compiler.ethos_u.generator.judging import is_better, worse
+from mizzen.compiler.ethos_u.search.judging import is_better, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.sequences import Source
 from mizzen.diagnostics import MizzenError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mizzen.compiler.ethos_u.generator.improve import smallest
-from mizzen.compiler.ethos_u.generator.judging import judged, worse
+from mizzen.compiler.ethos_u.search.judging import judged, worse
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.search import maps_bytes
 from mizzen.compiler.ethos_u.generator.sequences import Source

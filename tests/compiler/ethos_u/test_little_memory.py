@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mizzen.compiler.ethos_u.generator.candidates import rounds
+from mizzen.compiler.ethos_u.search.candidates import rounds
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.sequences import Source

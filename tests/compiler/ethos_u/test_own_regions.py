@@ -9,7 +9,7 @@ import pytest
 
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
 from mizzen.compiler.ethos_u import regions
-from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
+from mizzen.compiler.ethos_u.vela.regions import TosaCode, TosaRegions
 from mizzen.compiler.proof.options import DEFAULT, OFF, ProofOptions
 from mizzen.compiler.proof.regions import Proved, RegionProver
 from mizzen.graph import DType, Graph, ResizeMode, Value

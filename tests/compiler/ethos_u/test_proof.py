@@ -14,9 +14,9 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.cli.placement import proof_text
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.findings import Findings
-from mizzen.compiler.ethos_u.proof import NetworkProof
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.findings import Findings
+from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.cpu import litert
 from mizzen.cpu.litert import LiteRtKernels

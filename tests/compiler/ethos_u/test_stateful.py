@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mizzen.compiler.ethos_u.stateful import compiled_with_state
-from mizzen.compiler.ethos_u.tflite import compile_network
+from mizzen.compiler.ethos_u.vela.tflite import compile_network
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.frontends.tflite import read

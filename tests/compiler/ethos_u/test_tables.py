@@ -9,9 +9,9 @@ import pytest
 
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.proof import NetworkProof
-from mizzen.compiler.ethos_u.tables import wrong_table
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.proof import NetworkProof
+from mizzen.compiler.ethos_u.vela.tables import wrong_table
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.builder import NetworkBuilder

@@ -13,7 +13,7 @@ import pytest
 import mizzen
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.variables import bonds_of, precedence, require_order
+from mizzen.compiler.ethos_u.vela.variables import bonds_of, precedence, require_order
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.memory_plan import ALLOCATION, HEAD_WORDS

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mizzen.analysis.findings import Findings, system_of
-from mizzen.compiler.ethos_u.vela_summary import summary_file, table_file
+from mizzen.compiler.ethos_u.summary import summary_file, table_file
 from mizzen.report.compilation import SRAM
 from mizzen.report.cost import Bound, OperationCost
 from mizzen.report.memory import MemoryReport

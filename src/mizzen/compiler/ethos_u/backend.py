@@ -1,4 +1,4 @@
-"""Ethos-U55, U65 and U85: Vela's core takes whole TFLite and TOSA files, and regions as TOSA."""
+"""Ethos-U: our own rules for U55 and U65; Arm's Vela for U85, and where it is asked for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.machine.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
-    from mizzen.compiler.ethos_u.regions import TosaRegions
+    from mizzen.compiler.codegen import RegionCompiler
     from mizzen.report import CompileReport
     from mizzen.targets.bounds import Bound
 
@@ -113,10 +113,10 @@ class EthosU(Backend[EthosUConfiguration]):
         proof: ProofOptions,
         on_progress: ProgressCallback | None,
     ) -> Artifact:
-        """Compile a network; what the core does not take stays on the CPU."""
-        from mizzen.compiler.ethos_u.tflite import compile_network
+        """Compile a network; what is not taken stays on the CPU."""
+        from mizzen.compiler.ethos_u.makers import compile_tflite
 
-        return compile_network(model, data, configuration, proof, on_progress)
+        return compile_tflite(model, data, configuration, proof, on_progress)
 
     def compile_tosa(
         self,
@@ -128,7 +128,7 @@ class EthosU(Backend[EthosUConfiguration]):
     ) -> Artifact:
         """Compile a file's TOSA network, all of which must run on the NPU. E262 with rewrites."""
         _refuse_rewrites(configuration)
-        from mizzen.compiler.ethos_u.tosa import compile_tosa
+        from mizzen.compiler.ethos_u.makers import compile_tosa
 
         return compile_tosa(data, name, configuration, proof, on_progress)
 
@@ -140,18 +140,18 @@ class EthosU(Backend[EthosUConfiguration]):
         on_progress: ProgressCallback | None,
     ) -> CompileReport:
         """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
-        from mizzen.compiler.ethos_u.tosa_check import check_tosa
+        from mizzen.compiler.ethos_u.makers import check_tosa
 
         return check_tosa(data, name, configuration, on_progress)
 
     def region_compiler(
         self, configuration: EthosUConfiguration, proof: ProofOptions
-    ) -> TosaRegions:
+    ) -> RegionCompiler:
         """Return what compiles regions of tensor graphs. E262 with rewrites."""
         _refuse_rewrites(configuration)
-        from mizzen.compiler.ethos_u.regions import TosaRegions
+        from mizzen.compiler.ethos_u.makers import region_compiler
 
-        return TosaRegions(configuration, proof)
+        return region_compiler(configuration)
 
     def tflite_bounds(self, model: Model) -> dict[int, Bound]:
         """Return the bounds of the table of exceptions."""
@@ -178,7 +178,7 @@ class EthosU(Backend[EthosUConfiguration]):
         self, report: CompileReport, configuration: EthosUConfiguration
     ) -> tuple[str, bytes]:
         """Return Vela's summary."""
-        from mizzen.compiler.ethos_u.vela_summary import summary_file
+        from mizzen.compiler.ethos_u.summary import summary_file
 
         return summary_file(report, configuration)
 

@@ -1,490 +1,219 @@
-"""Prove a compiled TFLite network: execute its NPU operators on what the reference gives them.
+"""Prove code of our own for a TFLite network: beside what the reference says of every tensor.
 
-Each NPU operator starts from the tensors that the reference computed, so one that is wrong does
-not spoil the next; what an operator leaves in the arena for another stays there. Inside, results
-of single operators are seen as the stream writes them, and compared as well (`watched`).
+Each region starts from the tensors that the reference computed, so one that is wrong does not spoil
+the next. What the reference cannot compute is proved on inputs of the region's own, beside the
+region's graph. The compiled file, in which all share one arena, is executed once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mizzen.artifact.arena import ArenaValues
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents, NoState
-from mizzen.artifact.interface import Values, zero_of
+from mizzen.artifact.interface import Array, Values
+from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep
-from mizzen.compiler.ethos_u.alone import wrong_alone
-from mizzen.compiler.ethos_u.bounds import bounds_of
-from mizzen.compiler.ethos_u.encoded import wrong_constants
-from mizzen.compiler.ethos_u.findings import Findings
-from mizzen.compiler.ethos_u.generator import has_own_code
-from mizzen.compiler.ethos_u.misread import left_to_cpu, same_on_cpu
-from mizzen.compiler.ethos_u.tables import wrong_table
-from mizzen.compiler.ethos_u.watched import judge
+from mizzen.compiler.codegen import RegionCode
+from mizzen.compiler.ethos_u.regions import OwnCode
 from mizzen.compiler.proof.accesses import require_order
-from mizzen.compiler.proof.difference import Difference, difference, is_within
+from mizzen.compiler.proof.difference import difference
+from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import Effort, ProofOptions
-from mizzen.compiler.proof.stimuli import stimuli
-from mizzen.compiler.proof.written import Written, written
-from mizzen.compiler.tflite_reference import Kernels, TensorValues, tensor_values, why_not
-from mizzen.compiler.tflite_stimuli import network_stimuli, network_stimulus, values_bytes
+from mizzen.compiler.proof.regions import compared, computed, graph_stimuli, prove_region
+from mizzen.compiler.tflite_reference import Kernels
+from mizzen.compiler.tflite_truth import NetworkTruth
 from mizzen.diagnostics import MizzenError
-from mizzen.frontends.tflite import Model, macs
+from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.lower import Lowered
-from mizzen.frontends.tflite.model import ABSENT
+from mizzen.frontends.tflite.tflite_tensors import to_graph
+from mizzen.graph import Value, other_sign
+from mizzen.partition import Extracted
+from mizzen.reference import evaluate
 from mizzen.report.proof import Proof
 from mizzen.targets.bounds import Bound
-from mizzen.targets.ethos_u.judge.sim.plan import Encoded
-from mizzen.targets.ethos_u.judge.sim.watch import Watch
-from mizzen.targets.ethos_u.vela.generate import Compiled
-
-Array = npt.NDArray[Any]
-Bytes = npt.NDArray[np.uint8]
-
-MOST_PASSES = 4
-"""How often to ask the reference again with what the NPU says of operators it does not compute."""
-
-MOST_MACS = 1 << 31
-"""For each input that is asked for; networks that compute more execute fewer, at least one."""
 
 
-class NetworkProof:
-    """A network, inputs for it, and what the reference says of them.
-
-    inputs  `[count, *shape]` each; None to have some chosen
-    """
+class RegionProof:
+    """Proves regions of a network, and the network that is made of them."""
 
     def __init__(
-        self,
-        model: Model,
-        lowered: Lowered,
-        options: ProofOptions,
-        inputs: list[Array] | None = None,
+        self, model: Model, lowered: Lowered, options: ProofOptions, bounds: dict[int, Bound]
     ) -> None:
         self.model = model
         self.lowered = lowered
         self.options = options
-        self.inputs = self._chosen(options.effort) if inputs is None else inputs
-        self.count = len(self.inputs[0]) if self.inputs else 1
-        read = [row.outputs[0] for row in model.main.operators if row.kind == "READ_VARIABLE"]
-        held = [network_stimulus(model, model.main.tensors[index]) for index in read]
-        found = stimuli(held, self.count, options.seed + 1)
-        self.state = dict(zip(read, found, strict=True)) | self._kept()
-        self.kernels = Kernels(model)
+        self._truth = NetworkTruth(model, lowered, options, bounds)
 
-    def deciding(self, others: list[Array]) -> NetworkProof:
-        """Return the proof that decides where nothing else does: on many inputs, and on others.
+    def prove(self, code: RegionCode, part: Extracted, options: ProofOptions) -> RegionFindings:
+        """Execute a region's code beside the reference; `part` is it as it was at first."""
+        assert isinstance(code, OwnCode), "it is our own"
+        if code.states:
+            return prove_steps(code, part, options, self._truth.kernels)
+        inputs, outputs = self._known(part.inputs), self._known(part.outputs)
+        if inputs is None or outputs is None:
+            return prove_region(code, part, options, self._truth.kernels)
+        return self._compared(code, part, inputs, outputs)
 
-        A scale that is wrong in its last bit is seen in one of some ten thousand results.
+    def _known(self, values: Sequence[Value]) -> list[Array] | None:
+        """Return values as the reference has them, as the graph's integers; None without them."""
+        known, tensors = self._truth.first.values, self.model.main.tensors
+        places = [self.lowered.tensor_of[value] for value in values]
+        if any(place not in known for place in places):
+            return None
+        return [to_graph(tensors[place], known[place]) for place in places]
+
+    def _compared(
+        self, code: RegionCode, part: Extracted, inputs: list[Array], expected: list[Array]
+    ) -> RegionFindings:
+        """Compare outputs; those within a documented bound are told, and hold."""
+        try:
+            outputs = computed(code, inputs, self._truth.count)
+        except MizzenError as error:
+            return RegionFindings(Proof(0, self.options.seed), error)
+        bounded: list[str] = []
+        for value, ours, theirs in zip(part.outputs, outputs, expected, strict=True):
+            place = self.lowered.tensor_of[value]
+            if np.array_equal(ours, theirs):
+                continue
+            if not self._truth.allowed(place, ours, theirs):
+                return RegionFindings(Proof(0, self.options.seed), difference(ours, theirs))
+            bounded.append(self._maker(place))
+        found = compared(lambda: outputs, inputs, outputs, self.options)
+        equal = len(outputs) - len(bounded)
+        return replace(found, proof=replace(found.proof, equal=equal, bounded=tuple(bounded)))
+
+    def _maker(self, place: int) -> str:
+        operators = self.model.main.operators
+        return next(f"{each.kind} {each.index}" for each in operators if place in each.outputs)
+
+    def prove_file(self, network: Model, contents: Contents, tensors: dict[int, int]) -> str:
+        """Execute the steps of a compiled file in its one arena; say what is wrong.
+
+        What the CPU gives is what the reference says. Each tensor that a step takes must still be
+        what was given, and what NPU operators give must be the reference's.
+
+        tensors  of the file to those of the network
         """
-        rows = zip(self._chosen(Effort.THOROUGH), others, strict=True)
-        inputs = [np.concatenate(pair) for pair in rows]
-        return NetworkProof(self.model, self.lowered, self.options, inputs)
-
-    def _chosen(self, effort: Effort) -> list[Array]:
-        """Return inputs that tell; of large networks fewer, whatever the effort."""
-        model, options = self.model, self.options
-        work = max(1, sum(macs(model.main, row) for row in model.main.operators))
-        most = max(1, MOST_MACS * options.inputs // work)
-        wanted = replace(options, effort=effort).inputs_for(values_bytes(model))
-        return network_stimuli(model, min(wanted, most), options.seed)
-
-    def _kept(self) -> dict[int, Array]:
-        """Return what operators may keep, by tensor; the first inference is one from the start."""
-        rows = [row for row in self.model.main.tensors if row.variable and row.dtype is not None]
-        given = [network_stimulus(self.model, row) for row in rows]
-        found = stimuli(given, self.count, self.options.seed + 2)
-        for row, array in zip(rows, found, strict=True):
-            array[:1] = zero_of(row.quantization)
-        return {row.index: array for row, array in zip(rows, found, strict=True)}
-
-    @cached_property
-    def first(self) -> TensorValues:
-        """What the reference says by itself."""
-        return self.reference({})
-
-    def reference(self, known: Mapping[int, Array]) -> TensorValues:
-        """Return what the reference says if it takes `known` where it may."""
-        return tensor_values(
-            self.lowered, self.inputs, self.count, self.kernels, known, self.allowed, self.state
-        )
-
-    def allowed(self, place: int, npu: Array, reference: Array) -> bool:
-        """Whether a tensor differs within the bound that is documented for its operator."""
-        bound = self.bounds.get(place)
-        return bound is not None and is_within(npu, reference, bound.steps, bound.part)
-
-    @cached_property
-    def bounds(self) -> dict[int, Bound]:
-        """The largest differences that are documented, of tensors by index."""
-        return bounds_of(self.model)
-
-    def check(self, compiled: Compiled, network: Model, contents: Contents) -> Findings:
-        """Execute what was compiled; `network` is `compiled.network`, read."""
-        return _Check(self, compiled, network, contents).findings()
+        if contents.arena is None:
+            return ""
+        return _ArenaRun(self._truth, network, contents, tensors).wrong()
 
 
-class _Check:
-    """One compiled network against one reference."""
+class _ArenaRun:
+    """One execution of a file's steps."""
 
     def __init__(
-        self, proof: NetworkProof, compiled: Compiled, network: Model, contents: Contents
+        self, truth: NetworkTruth, network: Model, contents: Contents, tensors: dict[int, int]
     ) -> None:
-        self.proof = proof
-        self.model = proof.model
-        self.count = proof.count
-        self.network = network
-        self.contents = contents
-        self._left_to_cpu = left_to_cpu(compiled)
-        self._arranged = has_own_code(compiled)
-        self.commands: dict[int, list[tuple[int, int]]] = {}
-        for row in compiled.commands:
-            if row.operator is not None and row.operator < len(self.model.main.operators):
-                place = self.commands.setdefault(row.stream, [])
-                place.append((row.offset_bytes, row.operator))
-        self.truth = proof.first
-        self.written: dict[int, tuple[Written, ...]] = {}
-        self.encoded: dict[int, dict[int, list[Encoded]]] = {}
-        self.tables: dict[int, list[tuple[int, Bytes]]] = {}
-        self.results: dict[int, dict[int, Array]] = {}
-        self.left: dict[int, dict[int, Array]] = {}
-        self.faults: dict[int, MizzenError] = {}
-        self.wrong: dict[int, Difference] = {}
-        self.suspects: list[tuple[tuple[int, ...], Difference]] = []
-        self.unproved: dict[str, None] = {}
-        self.equal = 0
-        self.watched = set[int]()
-        self.digest = sha256()
+        assert contents.arena is not None, "its steps share one"
+        self._truth = truth
+        self._network = network
+        self._contents = contents
+        self._tensors = tensors
+        self._count = truth.count
+        self._values: Values = ArenaValues(contents.arena, self._count)
 
-    def findings(self) -> Findings:
-        """Execute every NPU operator that has inputs, and compare."""
-        for _ in range(MOST_PASSES):
-            self._execute()
-            if not self._learns():
-                break
-        steps = [step for step in self.contents.steps if isinstance(step, NpuStep)]
-        for place, step in enumerate(steps):
-            if place in self.results:
-                self._compare(place, step)
-            elif place not in self.faults:
-                self.unproved[f"all of NPU operator {place} because {self._why()}"] = None
-        for index, why in sorted(self.truth.assumed.items()):
-            for output in self.model.main.operators[index].outputs:
-                self._leave_out(output, why)
-        return Findings(self._proof(), self.wrong, self._faults(), tuple(self.suspects))
-
-    def _proof(self) -> Proof:
-        for array in self.proof.inputs:
-            self.digest.update(np.ascontiguousarray(array).data)
-        operators = self.model.main.operators
-        return Proof(
-            inputs=self.count if self.results else 0,
-            seed=self.proof.options.seed,
-            digest=self.digest.hexdigest(),
-            parts=len(self.results),
-            equal=self.equal,
-            watched=len(self.watched),
-            bounded=tuple(f"{operators[row].kind} {row}" for row in self._bounded()),
-            unproved=tuple(self.unproved),
-        )
-
-    def _execute(self) -> None:
-        """Execute the NPU operators in order; everything else is what the reference says."""
-        values = self._memory()
-        place = 0
-        for step in self.contents.steps:
+    def wrong(self) -> str:
+        """Return what is wrong in words; empty for nothing."""
+        self._give(self._contents.inputs)
+        for index, constant in self._contents.constants.items():
+            self._values[index] = np.broadcast_to(constant, (self._count, *constant.shape))
+        for step in self._contents.steps:
             if isinstance(step, NpuStep):
-                self._give(values, step.inputs)
-                self._run(place, step, values)
-                place += 1
-            else:
-                self._give(values, step.outputs)
-
-    def _memory(self) -> Values:
-        values: Values = {}
-        if self.contents.arena is not None:
-            values = ArenaValues(self.contents.arena, self.count)
-        self._give(values, self.contents.inputs)
-        for index, constant in self.contents.constants.items():
-            values[index] = np.broadcast_to(constant, (self.count, *constant.shape))
-        return values
-
-    def _give(self, values: Values, indices: Iterable[int]) -> None:
-        """Put what the reference says of tensors into `values`."""
-        for index in indices:
-            array = self._value(index)
-            if array is not None:
-                values[index] = array
-
-    def _run(self, place: int, step: NpuStep, values: Values) -> None:
-        self._start(step, values)
-        if any(index not in values for index in step.inputs):
-            return
-        commands = self.commands.get(place, [])
-        try:
-            watch = Watch([offset for offset, _ in commands])
-            step.run_on(step.simulator.watched(watch), values, self.count)
-            require_order(step)
-        except MizzenError as error:
-            self.faults[place] = error
-            self._give(values, step.outputs)
-            return
-        self.written[place] = written(commands, watch.maps)
-        if not self._arranged:  # else constants are turned and folded as the maps are
-            self.encoded[place] = self._encoded(step, commands)
-            tables: dict[int, Bytes] = step.simulator.plan.tables
-            self.tables[place] = [(row, tables[at]) for at, row in sorted(commands) if at in tables]
-        self.results[place] = {
-            index: np.array(values[index])
-            for row, index in enumerate(step.outputs)
-            if row in step.final
-        }
-        self.left[place] = {row.index: np.array(values[row.index]) for row in step.variables}
-
-    def _start(self, step: NpuStep, values: Values) -> None:
-        """Give an NPU operator the state that the reference starts from, else the first one."""
-        for row in step.variables:
-            array = self.proof.state.get(self._state(row.index))
-            if array is not None and array.shape[1:] == row.shape and array.dtype == row.dtype:
-                values[row.index] = array
-        NoState().provide(step.variables, values, self.count)
-
-    def _state(self, index: int) -> int:
-        """Return the model's tensor of state that one of the compiled network is, else ABSENT."""
-        place = self._place(index)
-        is_state = place is not None and self.model.main.tensors[place].variable
-        return place if is_state and place is not None else ABSENT
-
-    def _encoded(self, step: NpuStep, commands: list[tuple[int, int]]) -> dict[int, list[Encoded]]:
-        """Return the constants of operators, in the order of their commands."""
-        held: dict[int, Encoded] = step.simulator.plan.encoded
-        found: dict[int, list[Encoded]] = {}
-        for offset, operator in sorted(commands):
-            if offset in held:
-                found.setdefault(operator, []).append(held[offset])
-        return found
-
-    def _learns(self) -> bool:
-        """Ask the reference again if it may say more now that the NPU's results are known."""
-        known, values = self._known(), self.truth.values
-        inexact = any(
-            place in known
-            and place in values
-            and not np.array_equal(known[place], values[place])
-            and self.proof.allowed(place, known[place], values[place])
-            for place in self.proof.bounds
-        )
-        if self.truth.stopped is None and not inexact:
-            return False
-        before, self.truth = self.truth, self.proof.reference(known)
-        return inexact or len(self.truth.values) > len(before.values)
-
-    def _value(self, index: int) -> Array | None:
-        """Return what the reference says of a tensor of the compiled network."""
-        tensor = self.network.main.tensors[index]
-        place = self._place(index)
-        array = None if place is None else self.truth.values.get(place)
-        if array is None or array.dtype != tensor.dtype:
-            return None
-        shape = (self.count, *tensor.shape)
-        return array.reshape(shape) if array.size == np.prod(shape, dtype=np.int64) else None
-
-    def _place(self, index: int) -> int | None:
-        """Return the model's tensor that a tensor of the compiled network is."""
-        for ours, theirs in (
-            (self.network.main.inputs, self.model.main.inputs),
-            (self.network.main.outputs, self.model.main.outputs),
-        ):
-            if index in ours:
-                return theirs[ours.index(index)]
-        found = self._names.get(self.network.main.tensors[index].name)
-        return self._same_on_cpu.get(index) if found is None else found
-
-    @cached_property
-    def _same_on_cpu(self) -> dict[int, int]:
-        """The model's tensors by those that operators on the CPU have in the compiled network."""
-        return same_on_cpu(self.model, self.network, self._left_to_cpu)
-
-    @cached_property
-    def _names(self) -> dict[str, int]:
-        """Tensors of the model by the names that only one of them has."""
-        found: dict[str, list[int]] = {}
-        for row in self.model.main.tensors:
-            found.setdefault(row.name, []).append(row.index)
-        return {name: rows[0] for name, rows in found.items() if len(rows) == 1}
-
-    def _known(self) -> dict[int, Array]:
-        """Return what NPU operators say of the model's tensors."""
-        known: dict[int, Array] = {}
-        main = self.model.main
-        maps = [row for rows in self.written.values() for row in rows]
-        for row in () if self._arranged else maps:
-            for tensor in main.present(main.operators[row.operator].outputs):
-                for array in row.as_tensor(tensor.shape, tensor.dtype, self.count):
-                    known[tensor.index] = array
-        for results in self.results.values():
-            for index, array in results.items():
-                place = self._place(index)
-                if place is not None:
-                    known[place] = array.reshape(self.count, *main.tensors[place].shape)
-        return known
-
-    def _compare(self, place: int, step: NpuStep) -> None:
-        """Compare what an NPU operator gave, and what was seen inside, with the reference."""
-        for index, found in self._constants(place):
-            if found is not None:
-                self.wrong[index] = found
-                return
-        seen = set[int]()
-        values = self.truth.values.items()
-        computed = {index: array for index, array in values if index not in self._assumed}
-        for row in self.written.get(place, ()):
-            found = judge(row, self.model, computed, self.count)
-            if isinstance(found, Difference):
-                if self._arranged:
-                    continue  # a map may lie otherwise than the tensor; the outputs do not
-                self.wrong[row.operator] = found
-                return
-            if found:
-                seen.add(row.operator)
-        self.watched |= seen
-        for index, found in self._alone(place, step, seen):
-            if found is not None:
-                self.wrong[index] = found
-                return
-        self._compare_outputs(place, seen)
-
-    @property
-    def _assumed(self) -> set[int]:
-        """Tensors of the model that are what the NPU says, because nothing else computes them."""
-        operators = self.model.main.operators
-        return {output for index in self.truth.assumed for output in operators[index].outputs}
-
-    def _leave_out(self, place: int | None, why: str, index: int = ABSENT) -> None:
-        """Note that a tensor of the model, or `index` of what was compiled, was not compared."""
-        main = self.model.main
-        if place is None or place == ABSENT:
-            said = f'"{self.network.main.tensors[index].name}"'
-        else:
-            maker = next((row for row in main.operators if place in row.outputs), None)
-            of = "" if maker is None else f" ({maker.kind} {maker.index})"
-            said = f'"{main.tensors[place].name}"{of}'
-        self.unproved[f"{said} because {why}"] = None
-
-    def _compare_outputs(self, place: int, seen: set[int]) -> None:
-        for index, array in self.left[place].items():
-            self._compare_state(index, array)
-        for index, array in self.results[place].items():
-            if self._state(index) != ABSENT:
-                continue  # what the state is on the way, which is for the operator alone
-            self.digest.update(np.ascontiguousarray(array).data)
-            reference = self._value(index)
-            if reference is None:
-                self._leave_out(self._place(index), self._why(), index)
+                NoState().provide(step.variables, self._values, self._count)
+        for step in self._contents.steps:
+            if wrong := self._differing(step.inputs):
+                return f"{wrong} is overwritten before it is read"
+            if not isinstance(step, NpuStep):
+                self._give(step.outputs)
                 continue
-            if self._place(index) in self._assumed:
-                continue  # it would be compared with itself
-            found = difference(array, reference)
-            if found is None:
-                self.equal += 1
-            else:
-                self.suspects.append((self._sources(index, seen), found))
+            if any(index not in self._values for index in step.inputs):
+                continue
+            try:
+                step.run(self._values, self._count)
+                require_order(step)
+            except MizzenError as error:
+                return error.diagnostic.message
+            if wrong := self._differing(step.outputs):
+                return f"{wrong} differs from the reference"
+        wrong = self._differing(self._contents.outputs)
+        return f"{wrong} is overwritten before the end" if wrong else ""
 
-    def _compare_state(self, index: int, array: Array) -> None:
-        """Compare what an NPU operator leaves for the next inference."""
-        place = self._state(index)
-        reference = self.truth.after.get(place)
-        if reference is None:
-            self._leave_out(place, self._why(), index)
-            return
-        found = difference(array, reference.reshape(array.shape))
-        if found is None:
-            self.equal += 1
-            return
-        keepers = (row.index for row in self.model.main.operators if place in row.inputs)
-        self.suspects.append((tuple(keepers), found))
+    def _reference(self, index: int) -> Array | None:
+        """Return what the reference says of a tensor of the file; None if it says nothing."""
+        array = self._truth.first.values.get(self._tensors.get(index, -1))
+        return (
+            None
+            if array is None
+            else array.reshape(self._count, *self._network.main.tensors[index].shape)
+        )
 
-    def _alone(
-        self, place: int, step: NpuStep, seen: set[int]
-    ) -> Iterator[tuple[int, Difference | None]]:
-        """Return how operators that are seen to be right differ on inputs of their own.
+    def _give(self, indices: Sequence[int]) -> None:
+        for index in indices:
+            array = self._reference(index)
+            if array is not None:
+                self._values[index] = array
 
-        It takes a third of a quick proof's time, so only thorough ones do it.
-        """
-        simulator, proof = step.simulator, self.proof
-        if proof.options.effort is not Effort.THOROUGH or self._arranged:
-            return
-        for index in sorted(seen):
-            commands = {offset for offset, row in self.commands.get(place, ()) if row == index}
-            operator = self.model.main.operators[index]
-            given = proof.lowered, operator, self.truth.values, proof.kernels, proof.options.seed
-            yield index, wrong_alone(simulator, commands, *given)
+    def _differing(self, indices: Sequence[int]) -> str:
+        """Return the first tensor that is not what the reference says, in words."""
+        for index in indices:
+            array = self._reference(index)
+            if array is None or index not in self._values:
+                continue
+            ours, place = self._values[index], self._tensors[index]
+            if not np.array_equal(ours, array) and not self._truth.allowed(place, ours, array):
+                return f'"{self._network.main.tensors[index].name}"'
+        return ""
 
-    def _constants(self, place: int) -> Iterator[tuple[int, Difference | None]]:
-        """Return how the constants of operators differ from the model's."""
-        operators = self.model.main.operators
-        for index, encoded in self.encoded.get(place, {}).items():
-            yield index, wrong_constants(self.model, operators[index], encoded)
-        for index, table in self.tables.get(place, ()):
-            yield index, wrong_table(self.proof.lowered, operators[index], table)
 
-    def _sources(self, index: int, seen: set[int]) -> tuple[int, ...]:
-        """Return operators that an output depends on, by way of none that was seen to be right."""
-        main = self.model.main
-        makers = {tensor: row for row in main.operators for tensor in row.outputs}
-        place = self._place(index)
-        tensors = [] if place is None else [place]
-        found: dict[int, None] = {}
-        while tensors:
-            row = makers.get(tensors.pop(0))
-            if row is not None and row.index not in found:
-                found[row.index] = None
-                tensors += [i for i in row.inputs if i in makers and makers[i].index not in seen]
-        return tuple(found)
+MOST_STEPS = 16
+"""Inferences one after the other, of what keeps state: one that is wrong shows in what follows."""
 
-    def _why(self) -> str:
-        stopped = self.truth.stopped
-        if stopped is None:
-            return "it is not known which tensor of the model it is"
-        return why_not(stopped)
 
-    def _faults(self) -> dict[int, MizzenError]:
-        """Return faults by the operator of the model, the first of an NPU operator's if unknown."""
-        found: dict[int, MizzenError] = {}
-        for place, error in self.faults.items():
-            origin = error.diagnostic.origin
-            rows = [operator for _, operator in self.commands.get(place, [])]
-            known = origin.operator if origin is not None else None
-            index = known if known is not None else next(iter(rows or self._makers(place)), None)
-            if index is None:
-                raise error
-            found[index] = error
-        return found
+def prove_steps(
+    code: OwnCode, part: Extracted, options: ProofOptions, custom: Kernels | None = None
+) -> RegionFindings:
+    """Execute inferences one after the other beside the region's graph, whose state goes on too.
 
-    def _makers(self, place: int) -> Iterator[int]:
-        """Return the operators of the model whose results an NPU operator gives."""
-        steps = [step for step in self.contents.steps if isinstance(step, NpuStep)]
-        given = {self._place(index) for index in steps[place].outputs}
-        for row in self.model.main.operators:
-            if given & set(row.outputs):
-                yield row.index
+    custom  computes what is CUSTOM in it
+    """
+    graph = part.graph
+    count = MOST_STEPS if options.effort is Effort.QUICK else options.inputs
+    inputs = graph_stimuli(graph, count, options.seed)
+    session = Artifact(code.network, graph.name, contents_of(code.model)).session()
+    variables, digest = dict[str, Array](), sha256()
+    for step in range(count):
+        given = [array[step] for array in inputs]
+        try:
+            wanted = evaluate(graph, given, variables=variables, custom=custom)
+            found = session.run(*map(_as_file(code), range(len(given)), given))
+        except MizzenError as error:
+            return RegionFindings(Proof(0, options.seed), error)
+        outputs = found if isinstance(found, tuple) else (found,)
+        for ours, theirs in zip(outputs, wanted, strict=True):
+            numbers = np.asarray(ours).reshape(1, *theirs.shape)
+            signed = other_sign(numbers) if numbers.dtype == np.uint8 else numbers
+            digest.update(np.ascontiguousarray(signed).data)
+            differs = difference(signed, theirs[np.newaxis])
+            if differs is not None:
+                return RegionFindings(Proof(0, options.seed), differs)
+    proof = Proof(count, options.seed, digest.hexdigest(), parts=1, equal=len(part.outputs))
+    return RegionFindings(proof)
 
-    def _bounded(self) -> Iterator[int]:
-        """Return the operators whose results differ within their bound."""
-        known, values = self._known(), self.proof.first.values
-        for row in self.model.main.operators:
-            if any(
-                place in self.proof.bounds
-                and place in known
-                and place in values
-                and not np.array_equal(known[place], values[place])
-                for place in row.outputs
-            ):
-                yield row.index
+
+def _as_file(code: OwnCode) -> Callable[[int, Array], Array]:
+    """Return what makes an input of the graph one of the file: unsigned bytes, its own shape."""
+    tensors = [code.model.main.tensors[index] for index in code.model.main.inputs]
+
+    def converted(place: int, array: Array) -> Array:
+        tensor = tensors[place]
+        numbers = other_sign(array) if tensor.dtype == np.uint8 else array
+        return numbers.reshape(tensor.shape)
+
+    return converted

@@ -1,274 +1,279 @@
-"""Regions of a tensor graph through Vela's core, which takes them as TOSA networks."""
+"""Regions of tensor graphs as code for U55 and U65, by our own rules.
+
+A region is lowered, and the best schedule that was found is emitted. What no rule takes is refused
+with the rule's reason. Where code is not right, there is a second way: the same operations without
+a search.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.codegen import RegionCode, RegionRefusal
-from mizzen.compiler.ethos_u.generator import generate, has_corrected_code, is_asked
-from mizzen.compiler.ethos_u.outcome import costs_of, made_by
-from mizzen.compiler.ethos_u.own_regions import (
-    Form,
-    Taken,
-    by_rules,
-    decides,
-    form_of,
-    holds,
-    kinds_of,
-)
-from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
-from mizzen.compiler.proof.options import DEFAULT, ProofOptions
-from mizzen.diagnostics import Origin, ProgressCallback, Reason
-from mizzen.graph import Graph, Operation
-from mizzen.package import tosa
-from mizzen.partition import Extracted, Partition, in_order
+from mizzen.compiler.codegen import RegionCode, RegionRefusal, Way
+from mizzen.compiler.ethos_u.operator_file import Edge, edge_of_value, operator_file
+from mizzen.compiler.ethos_u.search.costs import costs_of, cycles_by_operator
+from mizzen.compiler.ethos_u.search.judging import Judged
+from mizzen.compiler.ethos_u.search.searching import plainly, searched
+from mizzen.compiler.refusals import RefusalSearch
+from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
+from mizzen.graph import Graph, Operation, Value
+from mizzen.partition import Extracted, Partition, extract, in_order
 from mizzen.partition.placement import Legal
-from mizzen.passes import standard
-from mizzen.report.code import Verdict
-from mizzen.targets.ethos_u.legal.tosa import (
-    WINDOW_LIMITS,
-    WRONG,
-    defects,
-    reasons,
-    reasons_as_compiled,
-)
-from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.passes import Pipeline, standard
+from mizzen.report.code import CodeChoice, Maker
+from mizzen.targets.ethos_u.generator.lower import Lowered, Refusal, State, lower
+from mizzen.targets.ethos_u.generator.operations import Role
+from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
+from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.defects import avoid_defects
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 
 STANDARD = standard(WINDOW_LIMITS)
+"""What brings a region of a graph that is not TFLite's into the form that rules read."""
 
-DEFECT = Reason(
-    "compiler-defect",
-    "the compiler would give wrong results for it, because of a defect of its own",
-    help="nothing needs doing if the CPU has time for it",
-    source="Vela 5.2.0",
-)
+COMPILER = "Mizzen"
+RULES = "Mizzen's rules for Ethos-U55 and U65"
 
-
-NOT_DECIDED = ""
-"""Where nothing is proved, nothing is taken that is not Vela's."""
-REGION = "region"
+Program = Callable[[Operations, EthosUConfiguration], Judged]
 
 
-@dataclass(frozen=True, eq=False)
-class TosaCode(RegionCode):
-    """A region's code, the TOSA file that it was made of, and that file's operations in order."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OwnCode(RegionCode):
+    """A region's code of our own.
 
-    tosa: bytes = b""
-    operations: tuple[Operation, ...] = ()
+    program  with the schedule that it was emitted from; origins name `operations`
+    states   what it keeps from one inference to the next, after its inputs
+    operations  of the region's graph, in an order of execution
+    """
+
+    program: Judged
+    states: tuple[State, ...]
+    operations: tuple[Operation, ...]
 
 
-class TosaRegions:
-    """Compiles regions for an Ethos-U."""
+class OwnRegions:
+    """Compiles regions for an Ethos-U55 or U65.
+
+    Each region has memory of its own, into which its inputs are copied.
+    """
 
     window_limits = WINDOW_LIMITS
+    passes: Pipeline | None = STANDARD
 
-    def __init__(self, configuration: EthosUConfiguration, proof: ProofOptions = DEFAULT) -> None:
+    def __init__(self, configuration: EthosUConfiguration) -> None:
         self.configuration = configuration
-        self.proof = proof
+
+    # What the front-end knows of a region's edges
+
+    def is_unsigned(self, value: Value) -> bool:
+        """Whether a value of the whole graph is unsigned bytes for whoever reads it."""
+        return False
+
+    def outlives(self, value: Value, groups: frozenset[int]) -> bool:
+        """Whether someone reads an input of a region of these groups after it."""
+        return False
+
+    def edge(self, value: Value, name: str) -> Edge:
+        """Return a value of the whole graph as the network's file has it."""
+        return edge_of_value(value, name)
+
+    # What asks for code
 
     def legality(self, graph: Graph) -> Legal:
-        """Return what says which rules an operation breaks.
+        """Return what says why an operation of a graph cannot be on the NPU.
 
-        What depends on the order of axes, or on what passes make of an operation, is left to the
-        core, which may refuse an operation that breaks none of these rules. Where code of our own
-        is asked for, its rules hold as well as the core's.
+        Each group is judged by itself; what depends on its neighbours is left to `compile`.
         """
-        arch = self.configuration.accelerator.arch
-        if not is_asked(self.configuration):
-            return lambda operation: reasons(operation, arch)
-        taken = Taken(graph, STANDARD)
+        judged: dict[int, Mapping[int, Reason]] = {}
 
-        def legal(operation: Operation) -> tuple[Reason, ...]:
-            found = reasons(operation, arch)
-            return () if self._may_break(found) and operation.group in taken else found
+        def legal(operation: Operation) -> Sequence[Reason]:
+            group = operation.group
+            if group is None:
+                return ()
+            if group not in judged:
+                judged[group] = self._refusals(extract(graph, [group], graph.name))
+            return tuple(judged[group].values())
 
         return legal
 
-    def _may_break(self, found: Sequence[Reason]) -> bool:
-        """Whether code of our own could do what breaks these rules, if it is proved."""
-        is_wrong = any(row.source == WRONG for row in found)
-        return bool(found) and (decides(self.proof) or not is_wrong)
+    def _refusals(self, part: Extracted) -> Mapping[int, Reason]:
+        lowered, _ = self._lowered(part)
+        return refusals_by_group(lowered.refusals)
 
-    def unprofitable(self, partition: Partition) -> dict[int, Reason]:
+    def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
         """Keep every region: what is worth its transfers the partition says."""
         return {}
 
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The search's program, then one without a search."""
+        return (
+            Way("searched", "the best schedule that was found", self.compile),
+            Way("plain", "without a search, where that is not right", self._compile_plainly),
+        )
+
     def compile(
         self, part: Extracted, on_progress: ProgressCallback | None
-    ) -> TosaCode | RegionRefusal:
-        """Compile a region, whose graph is changed to the form that the core takes."""
+    ) -> OwnCode | RegionRefusal:
+        """Compile a region by the best schedule that was found."""
+        return self._compiled(part, searched)
+
+    def _compile_plainly(
+        self, part: Extracted, on_progress: ProgressCallback | None
+    ) -> OwnCode | RegionRefusal:
+        return self._compiled(part, plainly)
+
+    def _compiled(self, part: Extracted, program: Program) -> OwnCode | RegionRefusal:
         groups = in_order(part.graph)
-        beyond = self._beyond(part.graph)
-        STANDARD.run(part.graph)
-        own = form_of(part.graph)
-        if beyond:
-            return self._without_vela(part, own, beyond)
-        wrong = changed(part.graph, self.configuration.accelerator.arch)
-        if wrong:
-            return self._corrected(part, own, wrong, groups)
-        data, operations = tosa.write(part.graph), tuple(part.graph.sorted())
-        form = Form(data, operations)
-        compiled = self._generated(form, own, on_progress)
-        if isinstance(compiled, Stopped):
-            reason = f"Vela does not take the region: {compiled.said}"
-            ours = self._ours(own, part, Verdict.TAKEN, reason)
-            return self._refusal(part, groups, compiled) if isinstance(ours, str) else ours
-        return self._code(part, compiled, form)
+        lowered, operations = self._lowered(part)
+        if lowered.sequence is None:
+            return refusal_of(lowered.refusals, groups)
+        sequence = self._keeping(lowered.sequence, part, frozenset(groups))
+        try:
+            judged = program(sequence, self.configuration)
+        except MizzenError as error:
+            return self._refused(part, groups, program, error)
+        return self._code(part, judged, lowered.states, operations)
 
-    def instead(self, part: Extracted, wrong: str) -> TosaCode | None:
-        """Return code by our own rules for a region whose code is wrong; None if it is not right.
+    def _lowered(self, part: Extracted) -> tuple[Lowered, tuple[Operation, ...]]:
+        """Lower a region; origins are the places of operations that come with it."""
+        if self.passes is not None:
+            self.passes.run(part.graph)
+        graph, operations = numbered(part.graph)
+        unsigned = [
+            own
+            for value, own in (
+                *zip(part.inputs, graph.inputs, strict=True),
+                *zip(part.outputs, graph.outputs, strict=True),
+            )
+            if self.is_unsigned(value)
+        ]
+        lowered = lower(graph, unsigned)
+        return lowered, operations
 
-        wrong  what is, in words
-        """
-        if not decides(self.proof):
+    def _keeping(self, sequence: Operations, part: Extracted, groups: frozenset[int]) -> Operations:
+        """Return a sequence that leaves inputs as they are that are read after it."""
+        tensors = list(sequence.tensors)
+        for value, tensor in zip(part.inputs, sequence.inputs, strict=False):
+            if self.outlives(value, groups):
+                tensors[tensor] = replace(tensors[tensor], role=Role.STATE)
+        return replace(sequence, tensors=tuple(tensors))
+
+    def _code(
+        self,
+        part: Extracted,
+        judged: Judged,
+        states: tuple[State, ...],
+        operations: tuple[Operation, ...],
+    ) -> OwnCode:
+        inputs, outputs = (
+            [self.edge(value, f"{side}_{place}") for place, value in enumerate(values)]
+            for side, values in (("input", part.inputs), ("output", part.outputs))
+        )
+        file = operator_file(part.graph.name, inputs, outputs, states, judged.program)
+        choice = CodeChoice(Maker.MIZZEN, judged.cost)
+        return OwnCode(
+            part=part,
+            model=read_network(file, part.graph.name),
+            network=file,
+            compiler=COMPILER,
+            origins=origins_of(judged, operations),
+            cycles=cycles_of(judged, operations),
+            costs=costs_of([judged], [choice], self.configuration),
+            program=judged,
+            states=states,
+            operations=operations,
+        )
+
+    def _refused(
+        self, part: Extracted, groups: Sequence[int], program: Program, error: MizzenError
+    ) -> RegionRefusal:
+        """Refuse the groups that cannot be compiled even alone; all where none is such."""
+
+        def attempt(units: Sequence[int]) -> MizzenError | None:
+            lowered, _ = self._lowered(extract(part.graph, units))
+            if lowered.sequence is None:
+                return None  # it is only complete with its neighbours
+            try:
+                program(lowered.sequence, self.configuration)
+            except MizzenError as why:
+                return why
             return None
-        STANDARD.run(part.graph)
-        own = form_of(part.graph)
-        ours = self._ours(own, part, Verdict.CORRECTED, f"Vela's code is wrong: {wrong}")
-        return None if isinstance(ours, str) else ours
 
-    def _beyond(self, graph: Graph) -> dict[int, Reason]:
-        """Return the groups that only our own rules take, and which of the core's they break."""
-        arch = self.configuration.accelerator.arch
-        rows = ((row.group, reasons(row, arch)) for row in graph)
-        return {group: found[0] for group, found in rows if group is not None and found}
+        alone = RefusalSearch(groups, attempt).alone(groups) if len(groups) > 1 else {}
+        general = reason_of_error(error)
+        found = {group: reason_of_error(why) for group, why in alone.items()}
+        return RegionRefusal(found or dict.fromkeys(groups, general), general)
 
-    def _without_vela(
-        self, part: Extracted, own: Form, beyond: dict[int, Reason]
-    ) -> TosaCode | RegionRefusal:
-        """Compile what breaks rules of the core by our own, or refuse it."""
-        first = next(iter(beyond.values()))
-        ours = self._ours(own, part, Verdict.TAKEN, f"Vela has no form of it: {first.message}")
-        if isinstance(ours, str):
-            return RegionRefusal({group: _and(row, ours) for group, row in beyond.items()}, first)
-        return ours
 
-    def _corrected(
-        self, part: Extracted, own: Form, wrong: Sequence[Operation], groups: Sequence[int]
-    ) -> TosaCode | RegionRefusal:
-        """Compile what the core gets wrong by our own rules, or refuse it."""
-        reason = f"Vela's code gets {kinds_of(wrong)} wrong"
-        ours = NOT_DECIDED
-        if decides(self.proof):
-            ours = self._ours(own, part, Verdict.CORRECTED, reason)
-        if isinstance(ours, TosaCode):
-            return ours
-        found = [row.group for row in wrong if row.group is not None]
-        defect = _and(DEFECT, ours)
-        return RegionRefusal(dict.fromkeys(found or groups, defect), defect)
-
-    def _ours(self, own: Form, part: Extracted, verdict: Verdict, reason: str) -> TosaCode | str:
-        """Compile a region by our own rules; say why not where that is not possible, or right."""
-        if not is_asked(self.configuration):
-            return ""
-        name = part.graph.name
-        found = by_rules(own, name, self.configuration, self.proof, verdict, reason)
-        return found if isinstance(found, str) else self._code(part, found, own)
-
-    def _generated(
-        self, form: Form, own: Form, on_progress: ProgressCallback | None
-    ) -> Compiled | Stopped:
-        """Compile a region by the core, or by code of our own that is better, or right."""
-        decided = decides(self.proof)
-        compiled = generate(
-            form.data,
-            self.configuration,
-            NetworkForm.TOSA,
-            is_proved=decided,
-            on_progress=on_progress,
+def numbered(graph: Graph) -> tuple[Graph, tuple[Operation, ...]]:
+    """Return a copy whose origins are the places of operations among those that come with it."""
+    copy, values = Graph(graph.name), dict[Value, Value]()
+    for value in graph.inputs:
+        values[value] = copy.add_input(value.type, value.name)
+    operations = tuple(graph.sorted())
+    for place, operation in enumerate(operations):
+        made = copy.add(
+            operation.kind,
+            [values[operand] for operand in operation.operands],
+            [value.type for value in operation.results],
+            operation.attributes,
+            origin=Origin(operator=place),
+            group=operation.group,
         )
-        if isinstance(compiled, Stopped) or not has_corrected_code(compiled):
-            return compiled
-        if holds(own, REGION, compiled, self.proof):
-            return compiled
-        return generate(form.data, self.configuration, NetworkForm.TOSA, on_progress=on_progress)
-
-    def _code(self, part: Extracted, compiled: Compiled, form: Form) -> TosaCode:
-        network = read_network(compiled.network, part.graph.name)
-        return TosaCode(
-            part,
-            network,
-            compiled.network,
-            made_by(compiled),
-            _origins(compiled, form.operations),
-            _cycles(compiled, form.operations),
-            costs_of(compiled, network, self.configuration),
-            compiled.log,
-            form.data,
-            form.operations,
-        )
-
-    def _refusal(self, part: Extracted, groups: list[int], stopped: Stopped) -> RegionRefusal:
-        """Find the groups because of which the core stops; the last where it does not tell.
-
-        groups  those of the region before it was lowered: what replaces an operation may have none
-        """
-        general = Reason(
-            "compiler",
-            f"the compiler does not take it for {self.configuration.accelerator.name}: "
-            f"{stopped.said}",
-            help="change the operator as the support list says, or leave it on the CPU",
-            source="Vela",
-        )
-        refused = find_refused(part.graph, tosa.write, self.configuration, stopped)
-        found = {
-            row.operation.group: self._said(row)
-            for row in refused
-            if row.operation.group is not None
-        }
-        return RegionRefusal(found or {groups[-1]: general}, general)
-
-    def _said(self, refused: RefusedOperation) -> Reason:
-        """Return the rule that an operation breaks, or the core's words where it breaks none."""
-        accelerator = self.configuration.accelerator
-        for breach in reasons_as_compiled(refused.operation, accelerator.arch):
-            return breach
-        return Reason(
-            "compiler",
-            f"the compiler does not take its {refused.operation.kind} for {accelerator.name}: "
-            f"{refused.said}",
-            help="change the operator as the support list says, or leave it on the CPU",
-            source="Vela",
-        )
+        for value, own in zip(operation.results, made.results, strict=True):
+            own.name = value.name
+            values[value] = own
+    copy.set_outputs(values[value] for value in graph.outputs)
+    return copy, operations
 
 
-def changed(graph: Graph, arch: Arch) -> tuple[Operation, ...]:
-    """Bring a region into the form that the core takes.
-
-    Returns the operations of which the core would make something wrong even so.
-    """
-    wrong = avoid_defects(graph, arch)
-    return wrong or tuple(row for row in graph if defects(row, arch))
-
-
-def _and(reason: Reason, ours: str) -> Reason:
-    """Return a reason that says why code of our own does not help."""
-    if not ours:
-        return reason
-    said = f"Mizzen's own code cannot take its place: {ours}"
-    return replace(reason, help=f"{reason.help}; {said}" if reason.help else said)
+def origins_of(program: Judged, operations: Sequence[Operation]) -> dict[int, Origin]:
+    """Return the user's operator of each command, by byte offset in the stream."""
+    return {
+        offset: origin
+        for offset, place in program.program.origins.items()
+        if place.operator is not None and (origin := operations[place.operator].origin)
+    }
 
 
-def _origins(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, Origin]:
-    found: dict[int, Origin] = {}
-    for command in compiled.commands:
-        if command.operator is not None and command.operator < len(operations):
-            origin = operations[command.operator].origin
-            if origin is not None:
-                found[command.offset_bytes] = origin
-    return found
+def cycles_of(program: Judged, operations: Sequence[Operation]) -> dict[int, int]:
+    """Return the estimated cycles of each group."""
+    cycles: dict[int, int] = {}
+    for place, of_operation in cycles_by_operator(program.timed).items():
+        group = operations[place].group
+        if group is not None:
+            cycles[group] = cycles.get(group, 0) + of_operation
+    return cycles
 
 
-def _cycles(compiled: Compiled, operations: Sequence[Operation]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for work in compiled.work:
-        if work.operator is not None and work.operator < len(operations):
-            group = operations[work.operator].group
-            if group is not None:
-                found[group] = found.get(group, 0) + work.cycles
-    return found
+def refusals_by_group(refusals: Iterable[Refusal]) -> dict[int, Reason]:
+    """Return the first reason of each group of which an operation is refused."""
+    reasons: dict[int, Reason] = {}
+    for refusal in refusals:
+        if refusal.operation.group is not None:
+            reasons.setdefault(refusal.operation.group, reason_of(refusal))
+    return reasons
+
+
+def refusal_of(refusals: Sequence[Refusal], groups: Sequence[int]) -> RegionRefusal:
+    """Return why no rule takes a region; what has no group is the last group's."""
+    general = reason_of(refusals[0])
+    return RegionRefusal(refusals_by_group(refusals) or {groups[-1]: general}, general)
+
+
+def reason_of(refusal: Refusal) -> Reason:
+    """Return a rule's reason for which an operation is on the CPU."""
+    return Reason(
+        "no-rule",
+        f"the NPU does not compute this {refusal.operation.kind}: {refusal.reason}",
+        help="change the operator as `mizzen targets` lists, or leave it on the CPU",
+        source=RULES,
+    )
+
+
+def reason_of_error(error: MizzenError) -> Reason:
+    """Return the reason for which no program was made of what rules take."""
+    found = error.diagnostic
+    return Reason("no-schedule", found.message, help=found.help or "", source=found.rule or RULES)

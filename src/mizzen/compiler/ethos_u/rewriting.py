@@ -7,51 +7,50 @@ the network as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import Batch, Form
 from mizzen.artifact.execution import Contents, execute_in_parts
-from mizzen.compiler.ethos_u.outcome import Generated
+from mizzen.artifact.reading import contents_of
+from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.compiler.report import in_terms_of
+from mizzen.compiler.rewrites import rewritten
+from mizzen.compiler.tflite_truth import NetworkTruth
+from mizzen.diagnostics import MizzenError, Origin, Reason, fail
 from mizzen.frontends.tflite import Model
+from mizzen.frontends.tflite.lower import lower
 
-Kept = TypeVar("Kept")
-
-
-def in_terms_of(generated: Generated, sources: Sequence[int]) -> Generated:
-    """Return generated code with the operators that its own are parts of, by their indices."""
-    compiled = generated.compiled
-    return replace(
-        generated,
-        compiled=replace(
-            compiled,
-            work=tuple(replace(row, operator=_of(row.operator, sources)) for row in compiled.work),
-            commands=tuple(
-                replace(row, operator=_of(row.operator, sources)) for row in compiled.commands
-            ),
-        ),
-        hidden=_all_of(generated.hidden, sources),
-        reasons=_by_source(generated.reasons, sources),
-        wrong=_by_source(generated.wrong, sources),
-    )
+REWRITTEN = Reason(
+    "rewritten",
+    "a rewrite that was asked for does without it",
+    help="nothing needs doing",
+)
 
 
-def _of(operator: int | None, sources: Sequence[int]) -> int | None:
-    known = operator is not None and 0 <= operator < len(sources)
-    return sources[operator] if known and operator is not None else None
+def compile_rewritten(
+    model: Model,
+    data: bytes,
+    names: Sequence[str],
+    options: ProofOptions,
+    compile_one: Callable[[Model, bytes], Artifact],
+) -> Artifact:
+    """Compile a network as it is rewritten, and show that it computes what the network does.
 
-
-def _all_of(operators: Iterable[int], sources: Sequence[int]) -> frozenset[int]:
-    return frozenset(sources[row] for row in operators)
-
-
-def _by_source(rows: Mapping[int, Kept], sources: Sequence[int]) -> dict[int, Kept]:
-    return {sources[index]: row for index, row in rows.items()}
+    Raises as `compile_one`, E261 and E267 as `rewritten`, E268 and E269 as `require_same`.
+    """
+    made = rewritten(model, data, names)
+    artifact = compile_one(made.model, made.data)
+    assert artifact.report is not None, "a compilation always reports"
+    report = in_terms_of(artifact.report, model, made.sources, lambda operator: REWRITTEN)
+    contents = contents_of(read_network(artifact.data, artifact.name), report.origins)
+    if options.inputs:
+        require_same(model, contents, names, options)
+    return Artifact(artifact.data, artifact.name, contents, report)
 
 
 def require_same(
@@ -62,11 +61,8 @@ def require_same(
     E268 if an output differs by more than is documented for its operator, E269 if the network
     cannot be executed here.
     """
-    from mizzen.compiler.ethos_u.proof import NetworkProof
-    from mizzen.frontends.tflite.lower import lower
-
     try:
-        proof = NetworkProof(model, lower(model), options)
+        proof = NetworkTruth(model, lower(model), options, bounds_of(model))
         truth = proof.first
     except MizzenError as error:
         raise _unproved(model, names, error.diagnostic.message) from None

@@ -1,464 +1,372 @@
-"""Compile a TFLite network so that what comes is proved: what differs goes to the CPU.
+"""Compile a TFLite network for Ethos-U55 or U65 by our own rules, and prove what comes.
 
-An operator whose results differ is hidden from the compiler, or those in front of it that only say
-where its data lies (a slice that the compiler reads through), if it is right without them.
+The network is lowered to a graph and placed: what rules take is on the NPU, in as few parts as
+there can be. Each part is scheduled and proved by itself; then all of them, and what the CPU's
+operators hand on, get places in one arena. The compiled file is the user's network with a custom
+operator for each part.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor, Future
-from concurrent.futures.thread import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
-from mizzen.artifact.steps import NpuStep, read_network
-from mizzen.compiler.ethos_u.by_rules import by_rules
-from mizzen.compiler.ethos_u.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.findings import Findings
-from mizzen.compiler.ethos_u.generator import has_corrected_code, has_own_code, is_asked
-from mizzen.compiler.ethos_u.generator.equality import numbers
-from mizzen.compiler.ethos_u.misplaced import misplaced
-from mizzen.compiler.ethos_u.misread import MOVERS, forgotten, left_to_cpu, misread
-from mizzen.compiler.ethos_u.outcome import (
-    Generated,
-    confused_of,
-    defects_of,
-    origins_of,
-    report_of,
+from mizzen.artifact.steps import read_network
+from mizzen.compiler.edges import edges_of_subgraph
+from mizzen.compiler.ethos_u.arena import ArenaPlan, CpuWork, NpuWork, Work, plan_arena
+from mizzen.compiler.ethos_u.bounds import bounds_of
+from mizzen.compiler.ethos_u.operator_file import (
+    FAST_SCRATCH,
+    SCRATCH,
+    Edge,
+    constants_of,
+    edge_of_tensor,
+    payload_of,
+    variable_record,
 )
-from mizzen.compiler.ethos_u.preparing import Prepared, prepared
-from mizzen.compiler.ethos_u.stateful import compiled_with_state
-from mizzen.compiler.proof.difference import PROOF, RULE
-from mizzen.compiler.proof.options import Effort, ProofOptions
-from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
+from mizzen.compiler.ethos_u.proof import RegionProof
+from mizzen.compiler.ethos_u.regions import COMPILER, OwnCode, OwnRegions, cycles_of, origins_of
+from mizzen.compiler.ethos_u.search.costs import costs_of
+from mizzen.compiler.ethos_u.search.judging import Judged, judged
+from mizzen.compiler.ethos_u.variables import after_assigned
+from mizzen.compiler.placement import Placement, place
+from mizzen.compiler.proof.difference import RULE
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.report import CONTROL_FLOW, compile_report, ignored, tflite_placement
+from mizzen.diagnostics import Device, Diagnostic, Origin, ProgressCallback, Reason, Severity, fail
+from mizzen.flatbuffer import write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model
-from mizzen.report.proof import NOT_PROVED, Proof
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
+from mizzen.frontends.tflite.context import note_of
+from mizzen.frontends.tflite.lower import Lowered, lower_with_state
+from mizzen.frontends.tflite.subgraphs import CALLERS
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
+from mizzen.graph import Operation, Value
+from mizzen.ops.control_flow import Custom, OfVariable, Variable
+from mizzen.package.tflite.long_biases import with_long_biases
+from mizzen.package.tflite.replacement import (
+    Plan,
+    Replaced,
+    Replacement,
+    execution_order,
+    replace_operators,
+)
+from mizzen.partition import Partition
+from mizzen.partition.placement import Legal
+from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.report.code import CodeChoice, Maker
+from mizzen.targets.ethos_u.generator.lower.customs import has_rule
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.program import RegionIndex
+from mizzen.targets.families import ETHOS_U
 
-if TYPE_CHECKING:
-    from mizzen.compiler.ethos_u.proof import NetworkProof
-
-MOST_ROUNDS = 24
-"""How often to compile without what was found to differ before everything goes to the CPU."""
-
-MOST_SECONDS = 60.0
-"""How long to look for the fewest operators; what is found to differ then goes to the CPU at once,
-and everything does if that does not help."""
-
-MOST_SUSPECTS = 8
-"""Operators to try one by one where nothing says whose results an output's difference is."""
-
-TOO_MANY = Reason(
-    RULE,
-    f"the compiler's code gave wrong numbers {MOST_ROUNDS} times over",
-    help="nothing needs doing if the CPU has time for it",
-    source=PROOF,
+TORN = Reason(
+    "variables",
+    "the CPU keeps the variable: it is read and written on both sides of an operator on the CPU",
+    help="nothing needs doing: the CPU only copies the state",
+)
+LATE = Reason(
+    "variables",
+    "it depends on a variable that the same inference has assigned, whose order the CPU keeps",
+    help="use the tensor that is assigned instead of reading the variable again",
+)
+FOLDED = Reason(
+    "folded",
+    "it computes of constants alone, or nothing at all",
+    help="nothing needs doing",
 )
 
 
 def compile_network(
     model: Model,
-    data: bytes,
-    configuration: EthosUConfiguration,
-    proof: ProofOptions,
-    on_progress: ProgressCallback | None,
-) -> Artifact:
-    """Compile a network that was read from the file `data`, and prove what comes.
-
-    Raises E3xx if the compiler fails, E267 for rewrites that the network does not allow, E268 if
-    what is rewritten does not give what the network gives, E269 if that cannot be executed here.
-    """
-    given = prepared(model, data)
-    if configuration.rewrites:
-        return _compile_rewritten(given, configuration, proof, on_progress)
-    generated = compiled_with_state(given.model, given.data, configuration, proof)
-    if generated is None:
-        generated = compile_proved(given.model, given.data, configuration, proof, on_progress)
-    return _artifact(given, configuration, generated)
-
-
-def _compile_rewritten(
-    given: Prepared,
-    configuration: EthosUConfiguration,
-    proof: ProofOptions,
-    on_progress: ProgressCallback | None,
-) -> Artifact:
-    """Compile a network as it is rewritten, and show that it computes what the network does."""
-    from mizzen.compiler.ethos_u.rewriting import in_terms_of, require_same
-    from mizzen.compiler.rewrites import rewritten
-
-    names = configuration.rewrites
-    made = rewritten(given.model, given.data, names)
-    generated = compile_proved(made.model, made.data, configuration, proof, on_progress)
-    generated = in_terms_of(generated, made.sources)
-    artifact = _artifact(given, configuration, replace(generated, contents=None))
-    if proof.effort is not Effort.OFF:
-        require_same(given.model, artifact.contents, names, proof)
-    return artifact
-
-
-def _artifact(
-    given: Prepared, configuration: EthosUConfiguration, generated: Generated
-) -> Artifact:
-    model = given.model
-    origins = origins_of(model, generated.compiled)
-    name = f"{Path(model.name).stem}_vela.tflite"
-    file, network, proved = generated.compiled.network, generated.network, generated.contents
-    if given.is_changed or network is None:
-        file, proved = given.restored(file), None
-        network = read_network(file, model.name)
-    report = report_of(model, network, configuration, generated, origins)
-    return Artifact(file, name, proved or contents_of(network, origins), report)
-
-
-def compile_proved(
-    model: Model,
-    data: bytes,
     configuration: EthosUConfiguration,
     options: ProofOptions,
     on_progress: ProgressCallback | None,
-) -> Generated:
-    """Compile a network whose file is `data`, and prove it. Raises E3xx if the compiler fails."""
-    with ThreadPoolExecutor(1) as beside:
-        rounds = _Rounds(model, data, configuration, options, on_progress, beside)
-        return _proved(rounds, model, configuration, options)
+) -> Artifact:
+    """Compile a network that was read from a file.
 
-
-def _proved(
-    rounds: _Rounds, model: Model, configuration: EthosUConfiguration, options: ProofOptions
-) -> Generated:
-    known = dict(_known_defects(model, configuration))
-    if options.allow_inexact:
-        generated = rounds.compile(frozenset())
-        on_npu = {row.operator for row in generated.compiled.work if not row.on_cpu}
-        said = {index: reason for index, reason in known.items() if index in on_npu}
-        return rounds.checked(replace(generated, wrong=said))
-    rounds.reasons.update(known)
-    ours = rounds.ours(known) if known else None
-    return ours or rounds.told(rounds.proved(frozenset(known)))
-
-
-def _known_defects(
-    model: Model, configuration: EthosUConfiguration
-) -> Iterator[tuple[int, Reason]]:
-    """Return the operators that a known defect of the compiler makes wrong, and why."""
-    arch = configuration.accelerator.arch
-    kept = configuration.ignore_ops
-    everything = [row.index for row in model.main.operators if not (row.custom or row.kind in kept)]
-    for index in everything:
-        for reason in defects_of(model, model.main.operators[index], arch):
-            yield index, reason
-    for operator, reason in confused_of(model, everything, arch):
-        yield operator.index, reason
-    for index, reason in misplaced(model, arch):
-        if index in everything:
-            yield index, reason
-
-
-class _Rounds:
-    """Compiles and proves until nothing differs.
-
-    beside  computes the reference while the compiler is at work, in a process of its own
+    Raises E132 for tensors that are no arrays of numbers, E583 if the plan of the arena is wrong.
     """
-
-    def __init__(
-        self,
-        model: Model,
-        data: bytes,
-        configuration: EthosUConfiguration,
-        options: ProofOptions,
-        on_progress: ProgressCallback | None,
-        beside: Executor,
-    ) -> None:
-        self.model = model
-        self.data = data
-        self.configuration = configuration
-        self.options = options
-        self.on_progress = on_progress
-        self.reasons: dict[int, Reason] = {}
-        self._start = time.monotonic()
-        self._beside = beside
-        self._proof: Future[NetworkProof | MizzenError] | None = None
-        self._contents: Contents | None = None
-        self._may_differ = options.effort is not Effort.OFF and not options.allow_inexact
-        self._may_be_ours = self._may_differ
-        self._not_ours = ""
-        if options.effort is not Effort.OFF and _has_integers(model):
-            self._proof = beside.submit(_begun, model, options)
-
-    def compile(self, hidden: frozenset[int]) -> Generated:
-        """Compile without some operators, and those that make others read what they must not."""
-        while True:
-            generated = compile_with_cpu_fallback(
-                self.model,
-                self.data,
-                self.configuration,
-                hidden=hidden,
-                is_proved=self._may_differ,
-                on_progress=self.on_progress,
-            )
-            try:
-                network = read_network(generated.compiled.network, self.model.name)
-            except MizzenError as error:
-                movers = dict(forgotten(self.model, error, generated.hidden))
-                if not movers:
-                    raise
-            else:
-                on_cpu = left_to_cpu(generated.compiled)
-                movers = misread(self.model, network, on_cpu, generated.hidden)
-                if not movers:
-                    return replace(generated, network=network)
-            self.reasons.update(movers)
-            hidden = generated.hidden | set(movers)
-
-    def checked(self, generated: Generated) -> Generated:
-        """Prove what was compiled, and warn of what differs."""
-        generated = replace(generated, reasons=self.reasons)
-        if self.options.effort is Effort.OFF:
-            return generated
-        findings = self._check(generated)
-        found = self._wrong(findings)
-        operators = self.model.main.operators
-        names = tuple(f"{operators[index].kind} {index}" for index in sorted(found))
-        if findings.suspects and not names:
-            names = ("an output",)
-        proof = replace(findings.proof, differing=names)
-        return replace(generated, wrong={**generated.wrong, **found}, proof=proof)
-
-    def ours(self, wrong: Iterable[int]) -> Generated | None:
-        """Return the network by our own rules, once, if its numbers are the reference's.
-
-        wrong  operators that Vela's code gets wrong
-        """
-        if not self._may_be_ours or not is_asked(self.configuration):
-            return None
-        self._may_be_ours = False
-        generated = by_rules(self.model, self.configuration, wrong)
-        if isinstance(generated, str):
-            self._not_ours = f"Mizzen's own code cannot take its place: {generated}"
-            return None
-        before = self._contents
-        proof = self._decided(generated) if self._check(generated).decides else None
-        contents, self._contents = self._contents, before
-        if proof is None:
-            self._not_ours = "Mizzen's own code is not proved to be right either"
-        return proof and replace(generated, proof=proof, contents=contents)
-
-    def told(self, generated: Generated) -> Generated:
-        """Say with what Vela gets wrong why code of our own does not take its place."""
-        if not self._not_ours:
-            return generated
-        rows = generated.reasons.items()
-        reasons = {index: replace(row, help=_and(row.help, self._not_ours)) for index, row in rows}
-        return replace(generated, reasons=reasons)
-
-    def proved(self, hidden: frozenset[int]) -> Generated:
-        """Compile without some operators, then without what differs until nothing does."""
-        generated = self.compile(hidden)
-        if self.options.effort is Effort.OFF:
-            return replace(generated, reasons=self.reasons)
-        findings = self._check(generated)
-        if has_corrected_code(generated.compiled):
-            proof = self._decided(generated) if findings.decides else None
-            if proof is not None:
-                reasons, contents = self.reasons, self._contents
-                return replace(generated, reasons=reasons, proof=proof, contents=contents)
-            self._may_differ = self._may_be_ours = False
-            generated = self.compile(hidden)
-            findings = self._check(generated)
-        if self.reasons or not findings.holds:
-            ours = self.ours(self._wrong(findings) or self.reasons)
-            if ours is not None:
-                return ours
-        if not findings.holds:
-            generated, findings = self._theirs(generated, findings, hidden)
-        return self._without_differing(generated, findings)
-
-    def _theirs(
-        self, generated: Generated, findings: Findings, hidden: frozenset[int]
-    ) -> tuple[Generated, Findings]:
-        """Compile with Vela's code alone where ours differs, and take that if it holds.
-
-        What differs inside of ours is not always told from what is read of it, and Vela's is: one
-        with documented roundings leaves the NPU, or what reads it.
-        """
-        asked = self.configuration
-        if asked.generator is not Generator.BEST or not has_own_code(generated.compiled):
-            return generated, findings
-        contents = self._contents
-        self.configuration = replace(asked, generator=Generator.VELA)
-        theirs = self.compile(hidden)
-        found = self._check(theirs)
-        if found.holds:
-            return theirs, found
-        self.configuration, self._contents = asked, contents
-        return generated, findings
-
-    def _without_differing(self, generated: Generated, findings: Findings) -> Generated:
-        for _ in range(MOST_ROUNDS):
-            if findings.holds:
-                return replace(
-                    generated,
-                    reasons=self.reasons,
-                    proof=findings.proof,
-                    contents=self._contents,
-                )
-            step = self._without_all if self._late else self._without
-            generated, findings = step(generated, findings)
-        generated = self._everything_on_cpu(findings)
-        return replace(generated, reasons=self.reasons)
-
-    def _decided(self, generated: Generated) -> Proof | None:
-        """Return the proof of code whose numbers need not be Vela's; None where it is not right.
-
-        It is also of the inputs on which code of ours is held against Vela's.
-        """
-        proof = self._begun()
-        if isinstance(proof, MizzenError):
-            return None
-        main, network = self.model.main, generated.network
-        rows = [(row.shape, row.dtype) for row in main.present(main.inputs)]
-        others = [
-            numbers(shape, dtype, at) for at, (shape, dtype) in enumerate(rows) if dtype is not None
-        ]
-        assert network is not None
-        assert self._contents is not None
-        found = proof.deciding(others).check(generated.compiled, network, self._contents)
-        return found.proof if found.decides else None
-
-    def _begun(self) -> NetworkProof | MizzenError:
-        if self._proof is None:
-            self._proof = self._beside.submit(_begun, self.model, self.options)
-        return self._proof.result()
-
-    def _check(self, generated: Generated) -> Findings:
-        network = generated.network
-        assert network is not None
-        self._contents = contents_of(network, origins_of(self.model, generated.compiled))
-        if not any(isinstance(step, NpuStep) for step in self._contents.steps):
-            return Findings(NOT_PROVED)
-        proof = self._begun()
-        if isinstance(proof, MizzenError):
-            said = f"all that the NPU gives because {proof.diagnostic.message}"
-            return Findings(Proof(0, self.options.seed, unproved=(said,)))
-        return proof.check(generated.compiled, network, self._contents)
-
-    def _without(self, generated: Generated, findings: Findings) -> tuple[Generated, Findings]:
-        """Compile without what is found to differ first, or what it takes from."""
-        wrong = self._wrong(findings)
+    if (record := with_long_biases(model.record)) is not None:
+        model = read_network(write(record, SCHEMA), model.name)
+    lowered = lower_with_state(model)
+    regions = TfliteRegions(configuration, lowered)
+    proof = RegionProof(model, lowered, options, bounds_of(model))
+    placed = place(
+        lowered.graph,
+        _legality(lowered, regions.legality(lowered.graph), configuration.ignore_ops),
+        lambda operation: False,
+        regions,
+        options,
+        on_progress,
+        prove=proof.prove,
+        work_per_byte=0,
+    )
+    network = _assembled(model, lowered, placed, configuration)
+    compiled = read_network(network.data, model.name)
+    contents = contents_of(compiled, network.origins)
+    if options.inputs:
+        wrong = proof.prove_file(compiled, contents, dict(network.tensors))
         if wrong:
-            index, reason = next(iter(wrong.items()))
-            choices = [*self._movers(index), frozenset({index})]
-            return self._chosen(generated, choices, reason, index)
-        sources, found = findings.suspects[0]
-        free = [row for row in sources if row not in generated.hidden]
-        choices = [frozenset({row}) for row in free[:MOST_SUSPECTS]]
-        kind = self.model.main.operators[free[0]].kind if free else "network"
-        return self._chosen(generated, [*choices, frozenset(free)], found.reason(kind, PROOF), None)
+            raise _wrong_plan(model, wrong)
+    report = _report(model, lowered, placed, network, configuration)
+    return Artifact(network.data, f"{Path(model.name).stem}_vela.tflite", contents, report)
 
-    @property
-    def _late(self) -> bool:
-        return time.monotonic() - self._start > MOST_SECONDS
 
-    def _without_all(self, generated: Generated, findings: Findings) -> tuple[Generated, Findings]:
-        """Compile without all that differs, and all that outputs which differ depend on."""
-        reasons = self._wrong(findings)
-        for sources, found in findings.suspects:
-            for index in sources:
-                kind = self.model.main.operators[index].kind
-                reasons.setdefault(index, found.reason(kind, PROOF))
-        self.reasons.update(reasons)
-        attempt = self.compile(generated.hidden | frozenset(reasons))
-        return attempt, self._check(attempt)
+def _wrong_plan(model: Model, wrong: str) -> Exception:
+    return fail(
+        "E583",
+        f"tensors that hold something must have bytes of their own in the arena, and {wrong}",
+        origin=Origin(model.name),
+        help="this is a bug of Mizzen's: please report it with the network; --generator vela "
+        "compiles it without Mizzen's plan",
+    )
 
-    def _chosen(
-        self, generated: Generated, choices: list[frozenset[int]], reason: Reason, wrong: int | None
-    ) -> tuple[Generated, Findings]:
-        """Hide the first choice without which what differed is right; the last does it always."""
-        for choice in choices:
-            if self._late and choice is not choices[-1]:
-                continue
-            attempt = self.compile(generated.hidden | choice)
-            attempt = replace(attempt, stopped=attempt.stopped or generated.stopped)
-            findings = self._check(attempt)
-            again = wrong in findings.wrong or wrong in findings.faults
-            if choice is choices[-1] or not (again if wrong is not None else findings.suspects):
-                self.reasons.update(dict.fromkeys(choice, reason))
-                return attempt, findings
-        raise AssertionError("the last choice is taken")
 
-    def _movers(self, index: int) -> list[frozenset[int]]:
-        """Return the operators in front of one that only say where its data lies, if any."""
-        main = self.model.main
-        makers = {tensor: row for row in main.operators for tensor in row.outputs}
-        found: dict[int, None] = {}
-        places = list(main.operators[index].inputs)
-        while places:
-            row = makers.get(places.pop())
-            if row is not None and row.kind in MOVERS and row.index not in found:
-                found[row.index] = None
-                places += row.inputs
-        return [frozenset(found)] if found else []
+class TfliteRegions(OwnRegions):
+    """Compiles regions of a network's graph, which share one arena."""
 
-    def _wrong(self, findings: Findings) -> dict[int, Reason]:
-        """Return the operators that differ or fault, and why."""
-        kinds = self.model.main.operators
-        found = {
-            index: row.reason(kinds[index].kind, PROOF) for index, row in findings.wrong.items()
+    passes = None
+
+    def __init__(self, configuration: EthosUConfiguration, lowered: Lowered) -> None:
+        super().__init__(configuration)
+        self._lowered_network = lowered
+
+    def is_unsigned(self, value: Value) -> bool:
+        """Whether a value is a tensor of unsigned bytes."""
+        return self._lowered_network.is_unsigned(value)
+
+    def outlives(self, value: Value, groups: frozenset[int]) -> bool:
+        """Whether an operator outside of a region takes a value, or the network gives it."""
+        outside = any(user.group not in groups for user in value.uses)
+        return outside or value in self._lowered_network.graph.outputs
+
+    def edge(self, value: Value, name: str) -> Edge:
+        """Return the tensor that a value is."""
+        lowered = self._lowered_network
+        return edge_of_tensor(lowered.model.main.tensors[lowered.tensor_of[value]])
+
+    def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
+        """Refuse the operators on variables that would be in several regions, or on the CPU too."""
+        places: dict[str, set[int]] = {}
+        groups: dict[str, set[int]] = {}
+        for operation in self._lowered_network.graph:
+            if isinstance(operation, OfVariable) and operation.group is not None:
+                places.setdefault(operation.name, set()).add(_region_of(partition, operation.group))
+                groups.setdefault(operation.name, set()).add(operation.group)
+        torn = {
+            group for name, regions in places.items() if len(regions) > 1 for group in groups[name]
         }
-        for index, error in findings.faults.items():
-            found[index] = Reason(
-                RULE,
-                f"the compiler's code for this {kinds[index].kind} cannot be executed: "
-                f"{error.diagnostic.message}",
-                help="nothing needs doing if the CPU has time for it",
-                source=PROOF,
-            )
-        return found
-
-    def _everything_on_cpu(self, findings: Findings) -> Generated:
-        rest = frozenset(row.index for row in self.model.main.operators if not row.custom)
-        reason = next(iter(self._wrong(findings).values()), TOO_MANY)
-        for index in rest:
-            self.reasons.setdefault(index, reason)
-        return self.compile(rest)
+        on_npu = {group for group, row in partition.groups.items() if row.device is Device.NPU}
+        return dict.fromkeys(sorted(torn & on_npu), TORN)
 
 
-def _and(help: str, more: str) -> str:
-    return f"{help}; {more}" if help else more
+def _region_of(partition: Partition, group: int) -> int:
+    """Return the place of the region that a group is in; all of the CPU's are one."""
+    for place_, region in enumerate(partition.regions):
+        if group in region.groups:
+            return place_ if region.device is Device.NPU else -1
+    return -1
 
 
-def _has_integers(model: Model) -> bool:
-    """Whether some of a network may be for the NPU, as far as types say."""
-    main = model.main
-    results = (tensor for row in main.operators for tensor in main.present(row.outputs))
-    return any(tensor.quantization is not None for tensor in results)
+def _legality(lowered: Lowered, of_rules: Legal, ignore_ops: Sequence[str]) -> Legal:
+    """Return what keeps an operation from the NPU, besides what rules do not take."""
+    late = after_assigned(lowered.model)
+
+    def legal(operation: Operation) -> Sequence[Reason]:
+        operator = lowered.operator_of(operation)
+        if operator is not None and operator.kind in ignore_ops:
+            return (ignored(operator.kind),)
+        if operator is not None and operator.kind in CALLERS:
+            return (CONTROL_FLOW,)
+        if operator is not None and operator.index in late:
+            return (LATE,)
+        if isinstance(operation, Custom) and not has_rule(operation):
+            note = note_of(operation)
+            return (Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU),)
+        return of_rules(operation)
+
+    return legal
 
 
-def _begun(model: Model, options: ProofOptions) -> NetworkProof | MizzenError:
-    """Return the proof of a network, its reference computed; else why it has none.
+NOT_ON_NPU = "leave it to the CPU; `mizzen targets` lists the operators of Ethos-U"
 
-    What it needs is imported here, and worker processes start, while the compiler is at work too.
+
+# The file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Network:
+    """The compiled file, and what it is made of.
+
+    tensors   of the file to those of the network
+    origins   of the NPU operators' streams, in the order of execution
+    programs  of these
+    codes     of these, as they were before they had places in the arena
     """
-    from mizzen.compiler.tflite_reference import begin
-    from mizzen.frontends.tflite.lower import lower
 
-    try:
-        lowered = lower(model)
-    except MizzenError as error:  # tensors that are no arrays of numbers
-        return error
-    begin(lowered)
-    from mizzen.targets.ethos_u.judge.codec import decoding
+    data: bytes
+    tensors: Mapping[int, int]
+    origins: list[dict[int, Origin]]
+    programs: list[Judged]
+    codes: list[OwnCode]
+    plan: ArenaPlan
 
-    decoding.begin()
-    from mizzen.compiler.ethos_u.proof import NetworkProof
 
-    proof = NetworkProof(model, lowered, options)
-    _ = proof.first
-    return proof
+def _assembled(
+    model: Model, lowered: Lowered, placed: Placement, configuration: EthosUConfiguration
+) -> _Network:
+    codes = _codes(placed)
+    extra = _without_operations(model, lowered, placed)
+    parts = [
+        _part(lowered, code, extra if place_ == 0 else ()) for place_, code in enumerate(codes)
+    ]
+    order = execution_order(model.record, parts)
+    works = [_work(model, step, codes, parts) for step in order]
+    plan = plan_arena(works, _sizes(model), model.main.inputs, model.main.outputs)
+    ordered = [step.replacement for step in order if isinstance(step, Replaced)]
+    programs = [judged(schedule, configuration) for schedule in plan.schedules]
+    by_part = dict(zip(ordered, programs, strict=True))
+    states = dict(zip(ordered, plan.states_bytes, strict=True))
+    made = [_with_program(part, by_part[place_]) for place_, part in enumerate(parts)]
+    where = Plan(plan.offsets_bytes, [states[place_] for place_ in range(len(parts))])
+    network = replace_operators(model.record, made, where)
+    codes = [codes[place_] for place_ in ordered]
+    origins = [
+        origins_of(program, code.operations) for program, code in zip(programs, codes, strict=True)
+    ]
+    return _Network(network.data, network.tensors, origins, programs, codes, plan)
+
+
+def _codes(placed: Placement) -> list[OwnCode]:
+    """Return the code of the regions on the NPU."""
+    codes: list[OwnCode] = []
+    for region in placed.partition.regions:
+        if region.device is Device.NPU:
+            code = placed.code[region.groups]
+            assert isinstance(code, OwnCode), "it is our own"
+            codes.append(code)
+    return codes
+
+
+def _without_operations(model: Model, lowered: Lowered, placed: Placement) -> tuple[int, ...]:
+    """Return the operators that give nothing but handles of variables which the NPU keeps."""
+    on_cpu = {group for group, row in placed.partition.groups.items() if row.device is Device.CPU}
+    used = {
+        operation.kind
+        for operation in lowered.graph
+        if operation.group in on_cpu
+        and model.main.operators[operation.group].kind in (*VARIABLE_KINDS, *CALLERS)
+    }
+    if used:
+        return ()
+    kinds = ("VAR_HANDLE", "CALL_ONCE")
+    keeps = any(isinstance(operation, Variable) for operation in lowered.graph)
+    return tuple(row.index for row in model.main.operators if keeps and row.kind in kinds)
+
+
+def _part(lowered: Lowered, code: OwnCode, extra: Sequence[int]) -> Replacement:
+    tensor_of = lowered.tensor_of
+    return Replacement(
+        operators=(*_operators(code), *extra),
+        code=ETHOS_U.code,
+        constants=(),
+        inputs=tuple(tensor_of[value] for value in code.part.inputs),
+        outputs=tuple(tensor_of[value] for value in code.part.outputs),
+        states=tuple(map(variable_record, code.states)),
+    )
+
+
+def _operators(code: OwnCode) -> tuple[int, ...]:
+    return tuple(sorted({row.group for row in code.operations if row.group is not None}))
+
+
+def _with_program(part: Replacement, program: Judged) -> Replacement:
+    """Return a part with its constants, and the memory that it works in."""
+    sizes = program.program.region_bytes
+    scratch = (SCRATCH, sizes[RegionIndex.SCRATCH])
+    fast_bytes = sizes.get(RegionIndex.SCRATCH_FAST, 0)
+    fast = (FAST_SCRATCH, fast_bytes) if fast_bytes else scratch
+    constants = payload_of(program.program), constants_of(program.program)
+    return replace(part, constants=constants, memories=(scratch, fast))
+
+
+def _work(
+    model: Model, step: int | Replaced, codes: Sequence[OwnCode], parts: Sequence[Replacement]
+) -> Work:
+    if isinstance(step, Replaced):
+        part = parts[step.replacement]
+        return NpuWork(codes[step.replacement].program.schedule, part.inputs, part.outputs)
+    operator = model.main.operators[step]
+    return CpuWork((*operator.inputs, *operator.intermediates), operator.outputs)
+
+
+def _sizes(model: Model) -> dict[int, int]:
+    """Return the bytes of the tensors that lie in the arena: constants and handles do not."""
+    return {
+        tensor.index: tensor.size_bytes
+        for tensor in model.main.tensors
+        if tensor.data is None and tensor.size_bytes and not tensor.variable
+    }
+
+
+# The report
+
+
+def _report(
+    model: Model,
+    lowered: Lowered,
+    placed: Placement,
+    network: _Network,
+    configuration: EthosUConfiguration,
+) -> CompileReport:
+    cycles: dict[int, int] = {}
+    for program, code in zip(network.programs, network.codes, strict=True):
+        cycles |= cycles_of(program, code.operations)
+    choices = [
+        CodeChoice(Maker.MIZZEN, program.cost, tried=placed.tried.get(_operators(code), ()))
+        for program, code in zip(network.programs, network.codes, strict=True)
+    ]
+    arena_bytes = network.plan.size_bytes
+    return compile_report(
+        model.name,
+        configuration,
+        _placements(model, placed, cycles),
+        [costs_of(network.programs, choices, configuration, arena_bytes)],
+        compiler=COMPILER,
+        flash_bytes=len(network.data),
+        arena_bytes=arena_bytes,
+        origins=network.origins,
+        warnings=tuple(_moved(model, placed)),
+        proof=placed.proof,
+    )
+
+
+def _placements(
+    model: Model, placed: Placement, cycles: Mapping[int, int]
+) -> Iterator[OperatorPlacement]:
+    edges = edges_of_subgraph(model.main)
+    for operator in model.main.operators:
+        row = placed.partition.groups.get(operator.index)
+        device = Device.CPU if row is None else row.device
+        reasons = () if device is Device.NPU else (FOLDED,) if row is None else row.reasons
+        yield tflite_placement(model, operator, device, cycles, reasons, edges)
+
+
+def _moved(model: Model, placed: Placement) -> Iterator[Diagnostic]:
+    """Warn of operators that are on the CPU because no way gave right code for them."""
+    for group, row in placed.partition.groups.items():
+        for reason in row.reasons:
+            if reason.rule == RULE:
+                operator = model.main.operators[group]
+                yield Diagnostic(
+                    "W307",
+                    f"{operator.kind} is on the CPU: {reason.message}",
+                    Severity.WARNING,
+                    model.origin(operator),
+                    reason.source,
+                    reason.help,
+                )

@@ -1,7 +1,7 @@
-"""Compile a TOSA network: all of it goes to the NPU, or an error says which operators cannot.
+"""Compile a TOSA network for Ethos-U55 or U65: all of it is on the NPU, or an error says why not.
 
 Whoever writes TOSA has decided what is for the NPU; there is no framework that could compute the
-rest.
+rest. The network is one unit, its variables too.
 """
 
 from __future__ import annotations
@@ -10,157 +10,41 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-import numpy as np
-
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
-from mizzen.artifact.steps import read_network
+from mizzen.compiler.codegen import RegionCode, RegionRefusal
 from mizzen.compiler.edges import edges_of_graph
-from mizzen.compiler.ethos_u.generator import generate, is_asked
-from mizzen.compiler.ethos_u.outcome import network_report
-from mizzen.compiler.ethos_u.tosa_by_rules import (
-    cycles_by_file,
-    keeps_variables,
-    origins_by_file,
-    proved_by_steps,
-    tosa_by_rules,
-)
-from mizzen.compiler.ethos_u.tosa_proof import prove_tosa
-from mizzen.compiler.ethos_u.tosa_refusals import find_refused
-from mizzen.compiler.proof.options import Effort, ProofOptions
-from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, Reason, fail
-from mizzen.flatbuffer import read as read_file
-from mizzen.flatbuffer import write as write_file
-from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
+from mizzen.compiler.ethos_u.proof import prove_steps
+from mizzen.compiler.ethos_u.regions import OwnCode, OwnRegions
+from mizzen.compiler.proof.difference import Difference
+from mizzen.compiler.proof.findings import RegionFindings
+from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.proof.regions import prove_region
+from mizzen.compiler.refusals import RefusalSearch
+from mizzen.compiler.report import compile_report
+from mizzen.compiler.ways import Failed, first_right
+from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer.tosa import ENDING
 from mizzen.frontends import tosa as frontend
 from mizzen.graph import Graph, Operation
-from mizzen.ops.control_flow import Constant, Variable
+from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.ops.verify import require_valid
-from mizzen.package import tosa as package
+from mizzen.partition import Extracted, extract_operations
 from mizzen.partition.placement import macs_of
-from mizzen.report import Device, OperatorPlacement
-from mizzen.report.code import Verdict
-from mizzen.report.proof import NOT_PROVED
-from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
-from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.report import CompileReport, Device, OperatorPlacement
+from mizzen.report.code import Tried
+from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped
 
-OUTSIDE = "make the variable an input, and what is written to it an output"
-WRONG_CODES = ("E306", "E307")
-"""Of what Vela's code is known, or found, to get wrong."""
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
 
-
-def compile_tosa(
-    file: bytes,
-    name: str,
-    configuration: EthosUConfiguration,
-    proof: ProofOptions,
-    on_progress: ProgressCallback | None = None,
-) -> Artifact:
-    """Compile a file's network, and prove what comes.
-
-    Raises E15x for a file that cannot be read, E80x for a network that TOSA does not allow, E158
-    for variables that our own code does not keep, E223 for operators to keep on the CPU, E3xx if
-    the compiler does not take it, E306 and E307 if it gets it wrong, and our own code does too.
-    """
-    graph = read_any_tosa(file, name, configuration.ignore_ops)
-    if keeps_variables(graph):
-        return _with_state(graph, name, configuration, proof)
-    try:
-        return _by_vela(graph, file, name, configuration, proof, on_progress)
-    except MizzenError as error:
-        decides = proof.effort is not Effort.OFF and not proof.allow_inexact
-        if error.diagnostic.code not in WRONG_CODES or not decides or not is_asked(configuration):
-            raise
-        graph = read_tosa(file, name, ())
-        reason = f"Vela's code is wrong: {error.diagnostic.message}"
-        ours = _by_rules(graph, name, configuration, proof, Verdict.CORRECTED, reason)
-        if isinstance(ours, str):
-            raise
-        return ours
-
-
-def _by_vela(
-    graph: Graph,
-    file: bytes,
-    name: str,
-    configuration: EthosUConfiguration,
-    proof: ProofOptions,
-    on_progress: ProgressCallback | None,
-) -> Artifact:
-    """Compile a graph by Vela, and by code of our own that computes the same."""
-    _require_right(graph, configuration.accelerator.arch)
-    form = NetworkForm.TOSA
-    compiled = generate(package.write(graph), configuration, form, on_progress=on_progress)
-    if isinstance(compiled, Stopped):
-        raise MizzenError(_failure(graph, configuration, compiled))
-    data = _reshaped(graph, compiled.network, name)
-    network, origins = read_network(data, name), _origins(graph, compiled)
-    placements = placements_of(graph, _cycles(graph, compiled), {})
-    contents, proved = contents_of(network, [origins]), NOT_PROVED
-    if proof.inputs:
-        before = read_tosa(file, name, ())
-        proved = prove_tosa(before, contents, configuration, proof)
-    report = network_report(placements, name, configuration, compiled, network, [origins], proved)
-    return Artifact(data, _artifact_name(name), contents, report)
-
-
-def _artifact_name(name: str) -> str:
-    return f"{name.removesuffix(ENDING)}_vela.tflite"
-
-
-def _with_state(
-    graph: Graph, name: str, configuration: EthosUConfiguration, proof: ProofOptions
-) -> Artifact:
-    """Compile a graph that keeps variables. E158 where Vela would have to, or ours is not right."""
-    if not is_asked(configuration):
-        raise MizzenError(_no_state(graph))
-    reason = "Vela has no form of the network's variables"
-    ours = _by_rules(graph, name, configuration, proof, Verdict.TAKEN, reason)
-    if isinstance(ours, str):
-        found = _no_state(graph)
-        said = f"{found.message}; Mizzen's own code cannot keep it: {ours}"
-        raise MizzenError(replace(found, message=said, help=OUTSIDE))
-    return ours
-
-
-def _by_rules(
-    graph: Graph,
-    name: str,
-    configuration: EthosUConfiguration,
-    options: ProofOptions,
-    verdict: Verdict,
-    reason: str,
-) -> Artifact | str:
-    """Compile a graph by our own rules; say why not where they do not take it, or are not right."""
-    compiled = tosa_by_rules(graph, name, configuration, verdict, reason)
-    if isinstance(compiled, str):
-        return compiled
-    proof = proved_by_steps(graph, compiled, options)
-    if isinstance(proof, str):
-        return proof
-    network, origins = read_network(compiled.network, name), origins_by_file(graph, compiled)
-    placements = placements_of(graph, cycles_by_file(compiled), {})
-    report = network_report(placements, name, configuration, compiled, network, [origins], proof)
-    contents = contents_of(network, [origins])
-    return Artifact(compiled.network, _artifact_name(name), contents, report)
+Wrong = Difference | MizzenError
 
 
 def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
-    """Read a file's network without variables. E15x, E80x, E158 and E223 as for `compile_tosa`."""
-    graph = read_any_tosa(data, name, ignore_ops)
-    if keeps_variables(graph):
-        raise MizzenError(_no_state(graph))
-    return graph
-
-
-def read_any_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
-    """Read a file's network. E15x, E80x and E223 as for `compile_tosa`."""
+    """Read a file's network. E15x for a file that cannot be read, E80x for one that TOSA does not
+    allow, E223 for operators to keep on the CPU."""
     if ignore_ops:
         raise fail(
             "E223",
@@ -173,107 +57,163 @@ def read_any_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
     return graph
 
 
-def _no_state(graph: Graph) -> Diagnostic:
-    """Refuse variables: Vela would keep them among the constants, which cannot be written."""
-    variable = next(row for row in graph if isinstance(row, Variable))
-    return Diagnostic(
-        "E158",
-        "state must come and go as inputs and outputs, and the network has the variable "
-        f"{variable.name!r}",
-        origin=variable.origin,
-        help=f"{OUTSIDE}; Mizzen's own code for Ethos-U55 and U65 keeps variables: "
-        "--generator best",
+def compile_tosa(
+    file: bytes,
+    name: str,
+    configuration: EthosUConfiguration,
+    options: ProofOptions,
+    on_progress: ProgressCallback | None,
+) -> Artifact:
+    """Compile a file's network, and prove what comes.
+
+    Raises as `read_tosa`, E301 for operators that no rule takes, E307 if no way gives right code.
+    """
+    graph = read_tosa(file, name, configuration.ignore_ops)
+    regions = OwnRegions(configuration)
+    outcome = first_right(
+        lambda: _unit(frontend.read(file, name)),
+        regions.ways,
+        lambda code: _findings(code, graph, options),
+        on_progress,
     )
+    if isinstance(outcome, Failed):
+        code, proof = _inexact(outcome, options)
+        if code is None:
+            raise _failure(graph, regions, outcome, options)
+        return _artifact(graph, name, code, proof, outcome.tried, configuration)
+    return _artifact(graph, name, outcome.code, outcome.proof, outcome.tried, configuration)
 
 
-def _require_right(graph: Graph, arch: Arch) -> None:
-    """Change what the compiler would get wrong to what it gets right; E306 for what cannot be."""
-    wrong = avoid_defects(graph, arch)
-    if wrong:
-        raise MizzenError(defect_of(wrong[0]))
+def _unit(graph: Graph) -> Extracted:
+    """Return a whole graph; each of the file's operators is a group of its own."""
     for operation in graph:
-        for breach in defects(operation, arch):
-            raise fail(
-                "E306", breach.message, origin=operation.origin, rule=WRONG, help=breach.help
-            )
+        operation.group = index_of(operation)
+    return Extracted(graph, tuple(graph.inputs), tuple(graph.outputs))
 
 
-def defect_of(operation: Operation) -> Diagnostic:
-    """Make the error for an operation that the compiler would get wrong whatever is done."""
-    if isinstance(operation, SUMS):
-        rule = "operands must be scaled by one number, or by 2^15 or more before they are summed"
-        advice = "scale the operands up further, and the sum down again"
-    else:
-        rule = "operators of the same weights and scales must have the same biases"
-        advice = "add the bias in an operator of its own, or make the weights differ"
-    return Diagnostic(
-        "E306",
-        f"{rule} for this compiler, and {operation.kind} has others",
-        origin=operation.origin,
-        rule=WRONG,
-        help=advice,
+def _findings(code: RegionCode, graph: Graph, options: ProofOptions) -> RegionFindings:
+    assert isinstance(code, OwnCode), "it is our own"
+    if not options.inputs:
+        return RegionFindings(NOT_PROVED)
+    prove = prove_steps if code.states else prove_region
+    return prove(code, _unit(graph), options)
+
+
+def _inexact(failed: Failed, options: ProofOptions) -> tuple[RegionCode | None, Proof]:
+    """Return wrong code that was asked for all the same."""
+    if failed.findings is None or not options.allow_inexact:
+        return None, NOT_PROVED
+    return failed.code, replace(failed.findings.proof, differing=("an output",))
+
+
+def _artifact(
+    graph: Graph,
+    name: str,
+    code: RegionCode,
+    proof: Proof,
+    tried: tuple[Tried, ...],
+    configuration: EthosUConfiguration,
+) -> Artifact:
+    assert isinstance(code, OwnCode), "it is our own"
+    origins = dict(code.origins)
+    (choice,) = code.costs.code
+    report = compile_report(
+        name,
+        configuration,
+        placements_of(graph, cycles_by_operator(code), {}),
+        [replace(code.costs, code=(replace(choice, tried=tried),))],
+        compiler=code.compiler,
+        flash_bytes=len(code.network),
+        origins=[origins],
+        proof=proof,
     )
+    contents = contents_of(code.model, [origins])
+    return Artifact(code.network, f"{name.removesuffix(ENDING)}_vela.tflite", contents, report)
 
 
-def _failure(graph: Graph, configuration: EthosUConfiguration, stopped: Stopped) -> Diagnostic:
-    """Return the compiler's failure, at the operators that it is about where they can be found."""
-    refused = find_refused(graph, package.write, configuration, stopped)
-    if not refused:
-        return stopped.diagnostic
-    first = refused[0]
-    named = ", ".join(str(index_of(row.operation)) for row in islice(refused, MOST_NAMED))
+def cycles_by_operator(code: OwnCode) -> dict[int | None, int]:
+    """Return the cycles of the file's operators."""
+    cycles: dict[int | None, int] = {}
+    groups = {operation.group: index_of(operation) for operation in code.operations}
+    for group, of_group in code.cycles.items():
+        index = groups[group]
+        cycles[index] = cycles.get(index, 0) + of_group
+    return cycles
+
+
+def _failure(
+    graph: Graph, regions: OwnRegions, failed: Failed, options: ProofOptions
+) -> MizzenError:
+    """Return why there is no code, at the operator because of which there is none."""
+    if failed.findings is not None and failed.findings.wrong is not None:
+        return _wrong(graph, regions, failed.findings.wrong, options)
+    assert failed.refusal is not None, "there is at least one way"
+    operations = {row.group: row for row in reversed(graph.sorted())}
+    refused = sorted(failed.refusal.reasons, key=lambda group: index_of(operations[group]) or 0)
+    first = operations[refused[0]]
+    named = ", ".join(str(index_of(operations[group])) for group in islice(refused, MOST_NAMED))
     more = " and more" if len(refused) > MOST_NAMED else ""
     others = f" (operators {named}{more})" if len(refused) > 1 else ""
-    return Diagnostic(
-        first.cause.value,
-        f"{configuration.accelerator.name} must run every operator, and the compiler cannot place "
-        f"{first.operation.kind}{others}: {first.said}",
-        origin=first.operation.origin,
+    reason = failed.refusal.reasons[refused[0]]
+    return fail(
+        "E301",
+        f"{regions.configuration.accelerator.name} must run every operator, and cannot run "
+        f"{first.kind}{others}: {reason.message}",
+        origin=first.origin,
+        rule=reason.source or None,
         help="lower it to other operators, choose another accelerator, or split the network there",
     )
 
 
-def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
-    """Set the shapes of inputs and outputs as they are in the graph.
+def _wrong(graph: Graph, regions: OwnRegions, wrong: Wrong, options: ProofOptions) -> MizzenError:
+    """Return what is wrong at the first operator whose beginning of the network is."""
+    operations = [row for row in graph.sorted() if not isinstance(row, Constant | Variable)]
 
-    The compiler gives them those of the RESHAPE that they go into or come from; their bytes are
-    the same. It has no rank 0.
+    def attempt(units: Sequence[Operation]) -> Wrong | None:
+        part, before = (extract_operations(graph, units).graph for _ in range(2))
+        code = regions.compile(_unit(part), None)
+        return None if isinstance(code, RegionRefusal) else _findings(code, before, options).wrong
+
+    keeps = any(isinstance(row, OfVariable) for row in graph)
+    found = None if keeps else RefusalSearch(operations, attempt).first(wrong)
+    operation, why = (operations[-1], wrong) if found is None else found
+    what = f"gives wrong numbers: {why}"
+    if isinstance(why, MizzenError):
+        what = f"cannot be executed: {why.diagnostic.message}"
+    return fail(
+        "E307",
+        f"the compiler's code must compute what the network does, and that for {operation.kind} "
+        f"{what}",
+        origin=operation.origin,
+        help="write the operator in another form, or compile with --allow-inexact",
+    )
+
+
+def check_tosa(
+    file: bytes,
+    name: str,
+    configuration: EthosUConfiguration,
+    on_progress: ProgressCallback | None,
+) -> CompileReport:
+    """Place a file's operators; memory and cycles are of the network if the NPU takes all of it.
+
+    Raises as `read_tosa`.
     """
-    record = read_file(network, TFLITE, name)
-    (main,) = record["subgraphs"]
-    changed = False
-    for side, values in (("inputs", graph.inputs), ("outputs", graph.outputs)):
-        for index, value in zip(main[side], values, strict=True):
-            tensor = main["tensors"][index]
-            if value.shape and tuple(tensor["shape"]) != value.shape:
-                tensor["shape"] = np.asarray(value.shape, np.int32)
-                changed = True
-    return write_file(record, TFLITE) if changed else network
+    graph = read_tosa(file, name, configuration.ignore_ops)
+    regions = OwnRegions(configuration)
+    code = regions.compile(_unit(frontend.read(file, name)), on_progress)
+    if isinstance(code, OwnCode):
+        report = _artifact(graph, name, code, NOT_PROVED, (), configuration).report
+        assert report is not None
+        return report
+    groups = {row.group: index_of(row) for row in graph}
+    reasons = {groups[group]: (reason,) for group, reason in code.reasons.items()}
+    return compile_report(name, configuration, placements_of(graph, {}, reasons), [])
 
 
 def index_of(operation: Operation) -> int | None:
     """Return an operation's index among the file's operators; None for one that was added."""
     return operation.origin.operator if operation.origin else None
-
-
-def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
-    """Return the operator of each command of the one NPU operator, by byte offset."""
-    found: dict[int, Origin] = {}
-    order = graph.sorted()
-    for command in compiled.commands:
-        origin = None if command.operator is None else order[command.operator].origin
-        if origin is not None:
-            found[command.offset_bytes] = origin
-    return found
-
-
-def _cycles(graph: Graph, compiled: Compiled) -> dict[int | None, int]:
-    cycles: dict[int | None, int] = {}
-    order = graph.sorted()
-    for work in compiled.work:
-        index = None if work.operator is None else index_of(order[work.operator])
-        cycles[index] = cycles.get(index, 0) + work.cycles
-    return cycles
 
 
 def placements_of(
@@ -283,12 +223,12 @@ def placements_of(
 ) -> Iterator[OperatorPlacement]:
     """Return file's operators that compute, each once; cycles and reasons are by their index."""
     edges = edges_of_graph(graph, lambda row: None if isinstance(row, Constant) else index_of(row))
-    rows = {index_of(operation): operation for operation in reversed(graph.sorted())}
-    for index in sorted(index for index in rows if index is not None):
-        operation = rows[index]
+    by_index = {index_of(operation): operation for operation in reversed(graph.sorted())}
+    for index in sorted(index for index in by_index if index is not None):
+        operation = by_index[index]
         if isinstance(operation, Constant):
             continue
-        origin = operation.origin
+        origin: Origin | None = operation.origin
         yield OperatorPlacement(
             index=index,
             kind=operation.kind,

@@ -1,13 +1,9 @@
-"""Prove the code of a region of a tensor graph: execute it, and evaluate the region's graph.
-
-Where they differ, the code of shorter beginnings of the region shows which group is the first that
-the code generator gets wrong.
-"""
+"""Prove the code of a region of a tensor graph: execute it, and evaluate the region's graph."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,19 +12,19 @@ import numpy.typing as npt
 
 from mizzen.artifact.interface import Values
 from mizzen.artifact.program import ProgramReference
-from mizzen.compiler.codegen import OperatorCode, RegionCode, RegionCompiler, RegionRefusal, step_of
+from mizzen.compiler.codegen import OperatorCode, RegionCode, step_of
 from mizzen.compiler.proof.accesses import require_order
-from mizzen.compiler.proof.difference import PROOF, RULE, Difference, difference
+from mizzen.compiler.proof.difference import difference
+from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
-from mizzen.compiler.refusals import RefusalSearch
-from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
+from mizzen.diagnostics import MizzenError
 from mizzen.graph import Graph, Value, other_sign
 from mizzen.ops.data_layout import Reshape, Tile, Transpose
 from mizzen.ops.elementwise import ArithmeticRightShift, LogicalLeftShift, LogicalRightShift
 from mizzen.ops.type_conversion import Cast
-from mizzen.partition import Extracted, extract, in_order
-from mizzen.reference import evaluate, evaluate_batch
+from mizzen.partition import Extracted
+from mizzen.reference import CustomKernel, evaluate, evaluate_batch
 from mizzen.report.proof import Proof
 
 Array = npt.NDArray[Any]
@@ -37,66 +33,88 @@ LARGEST_ELEMENT_BYTES = 2
 """Of feature maps; wider values are sums on the way to one, and let go at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegionFindings:
-    """What executing a region's code showed: a difference, or why it cannot be executed."""
-
-    proof: Proof
-    wrong: Difference | MizzenError | None = None
-
-
 Execute = Callable[[Sequence[Array], int], Sequence[Array]]
 """Computes so many inferences of inputs `[count, *shape]`."""
 
 
-def prove_region(code: RegionCode, region: Extracted, options: ProofOptions) -> RegionFindings:
-    """Execute a region's code, and compare; `region` is it as it was before it was compiled."""
+def prove_region(
+    code: RegionCode,
+    region: Extracted,
+    options: ProofOptions,
+    custom: CustomKernel | None = None,
+) -> RegionFindings:
+    """Execute a region's code, and compare; `region` is it as it was before it was compiled.
+
+    custom  computes what is CUSTOM in it
+    """
     reference = code.reference if isinstance(code, OperatorCode) else None
     found = prove_graph(
         region.graph,
         lambda inputs, count: computed(code, inputs, count),
         options,
         None if reference is None else lambda row, count: computed(code, row, count, reference),
+        custom,
     )
     against = code.against if isinstance(code, OperatorCode) else ""
     return replace(found, proof=replace(found.proof, against=against))
 
 
 def prove_graph(
-    graph: Graph, execute: Execute, options: ProofOptions, reference: Execute | None = None
+    graph: Graph,
+    execute: Execute,
+    options: ProofOptions,
+    reference: Execute | None = None,
+    custom: CustomKernel | None = None,
 ) -> RegionFindings:
     """Execute what was made of a graph, and compare.
 
     reference  says what must come; None for what the graph computes
+    custom     computes what is CUSTOM in it
 
     Inputs for which TOSA leaves the results open are passed over.
     """
-    inputs, expected = _expected(graph, options)
+    inputs, expected = _expected(graph, options, custom)
     count = len(expected[0]) if expected else 0
     if not count:
         said = f'"{graph.name}" because TOSA leaves its results open for every input that was tried'
         return RegionFindings(Proof(0, options.seed, unproved=(said,)))
     if reference is not None:
         expected = reference(inputs, count)
+    return compared(lambda: execute(inputs, count), inputs, expected, options)
+
+
+def compared(
+    execute: Callable[[], Sequence[Array]],
+    inputs: Sequence[Array],
+    expected: Sequence[Array],
+    options: ProofOptions,
+) -> RegionFindings:
+    """Compare what is executed with what must come, `[count, *shape]` each.
+
+    inputs  that it is executed with, for the digest
+    """
     try:
-        found = execute(inputs, count)
+        outputs = execute()
     except MizzenError as error:
         return RegionFindings(Proof(0, options.seed), error)
-    digest = sha256(b"".join(np.ascontiguousarray(row).tobytes() for row in (*inputs, *found)))
+    digest = sha256(b"".join(np.ascontiguousarray(row).tobytes() for row in (*inputs, *outputs)))
     wrong = next(
         (
-            row
-            for ours, theirs in zip(found, expected, strict=True)
-            if (row := difference(ours, theirs)) is not None
+            differs
+            for ours, theirs in zip(outputs, expected, strict=True)
+            if (differs := difference(ours, theirs)) is not None
         ),
         None,
     )
-    equal = len(found) if wrong is None else 0
+    equal = len(outputs) if wrong is None else 0
+    count = len(expected[0]) if expected else 0
     proof = Proof(count, options.seed, digest.hexdigest(), parts=1, equal=equal)
     return RegionFindings(proof, wrong)
 
 
-def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequence[Array]]:
+def _expected(
+    graph: Graph, options: ProofOptions, custom: CustomKernel | None
+) -> tuple[list[Array], Sequence[Array]]:
     """Return inputs, and what the reference gives for them; those without an answer left out."""
     used = sum(
         int(np.prod(value.shape, dtype=np.int64)) * np.dtype(value.dtype.numpy).itemsize
@@ -107,7 +125,7 @@ def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequenc
     count = options.inputs_for(used)
     inputs = graph_stimuli(graph, count, options.seed)
     try:
-        return inputs, evaluate_batch(graph, inputs, count)
+        return inputs, evaluate_batch(graph, inputs, count, custom=custom)
     except MizzenError:
         return _answered(graph, inputs, count)
 
@@ -197,73 +215,3 @@ def computed(
 def _is_unsigned(code: RegionCode, index: int) -> bool:
     """Whether a tensor of the code has unsigned bytes, 128 more than those of the graph."""
     return code.model.main.tensors[index].dtype == np.uint8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Proved:
-    """A region's code, and what was proved of it."""
-
-    code: RegionCode
-    proof: Proof
-
-
-@dataclass(frozen=True, eq=False)
-class RegionProver:
-    """Proves what a compiler makes of regions of a graph."""
-
-    graph: Graph
-    compiler: RegionCompiler
-    options: ProofOptions
-    on_progress: ProgressCallback | None
-
-    def prove(self, code: RegionCode, groups: Sequence[int]) -> Proved | RegionRefusal:
-        """Prove a region's code, or other code that the compiler has for it.
-
-        The group that is wrong is refused, with the numbers.
-        """
-        findings = self._findings(code, groups)
-        wrong = findings.wrong
-        if wrong is None:
-            return Proved(code, findings.proof)
-        if self.options.allow_inexact:
-            proof = replace(findings.proof, differing=(f"region of group {groups[0]}",))
-            return Proved(code, proof)
-        other = self.compiler.instead(self._part(groups), str(wrong))
-        if other is not None:
-            others = self._findings(other, groups)
-            if others.wrong is None and others.proof.inputs:
-                return Proved(other, others.proof)
-        found = self._first_wrong(groups, wrong)
-        group, why = (groups[-1], wrong) if found is None else found
-        reason = _reason(why)
-        return RegionRefusal({group: reason}, reason)
-
-    def _part(self, groups: Sequence[int]) -> Extracted:
-        return extract(self.graph, groups, self.graph.name)
-
-    def _findings(self, code: RegionCode, groups: Sequence[int]) -> RegionFindings:
-        return prove_region(code, self._part(groups), self.options)
-
-    def _first_wrong(
-        self, groups: Sequence[int], wrong: Difference | MizzenError
-    ) -> tuple[int, Difference | MizzenError] | None:
-        def attempt(units: Sequence[int]) -> Difference | MizzenError | None:
-            code = self.compiler.compile(self._part(units), self.on_progress)
-            if isinstance(code, RegionRefusal):
-                return None
-            return self._findings(code, units).wrong
-
-        order = in_order(self.graph, groups)
-        search = RefusalSearch(order, attempt)
-        return search.first(wrong)
-
-
-def _reason(wrong: Difference | MizzenError) -> Reason:
-    if isinstance(wrong, Difference):
-        return wrong.reason("operator", PROOF)
-    return Reason(
-        RULE,
-        f"the compiler's code for this operator cannot be executed: {wrong.diagnostic.message}",
-        help="nothing needs doing if the CPU has time for it",
-        source=PROOF,
-    )

@@ -11,8 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mizzen.compiler.codegen import RegionRefusal, step_of
-from mizzen.compiler.ethos_u.regions import TosaCode, TosaRegions
+from mizzen.compiler.codegen import RegionCode, RegionRefusal, step_of
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.diagnostics import Reason, fail
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.graph import Value
@@ -59,7 +59,7 @@ def _other(base: type[Any]) -> Any:
 
 def payload_of(exported: ExportedProgram, compile_specs: list[Any]) -> bytes:
     """Return the delegate's payload. E886 for a part that the compiler does not take."""
-    compiler = TosaRegions(spec_from(compile_specs).configuration)
+    compiler = region_compiler(spec_from(compile_specs).configuration)
     program = read_edge(exported, NAME, {}).program
     lowered = lower(program, compiler.window_limits)
     groups = tuple(sorted({row.group for row in lowered.graph if row.group is not None}))
@@ -76,7 +76,7 @@ def _given(exported: ExportedProgram, nodes: tuple[Any, ...]) -> list[Any]:
     return [names[str(name)] for name in exported.graph_signature.user_inputs]
 
 
-def _content(code: TosaCode, inputs: list[Value], outputs: list[Value]) -> VelaBin:
+def _content(code: RegionCode, inputs: list[Value], outputs: list[Value]) -> VelaBin:
     values: list[Value] = [*code.part.inputs, *code.part.outputs]
     step = step_of(code, {value: index for index, value in enumerate(values)})
     program: Program = step.program

@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from mizzen.compiler.ethos_u.regions import TosaRegions
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.compiler.torch.placement import Checks, place
@@ -36,7 +36,7 @@ class Placed:
         tensors: Mapping[str, Any],
         name: str,
     ) -> None:
-        compiler = TosaRegions(spec.configuration)
+        compiler = region_compiler(spec.configuration)
         self.edge: Edge = read_edge(exported, name, tensors)
         self.lowered: Lowered = lower(self.edge.program, compiler.window_limits)
         own = (*(_of_node(check, self.edge.of) for check in checks), _signed_edges)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.compiler.ethos_u.outcome import breaches_of, defects_of
+from mizzen.compiler.ethos_u.vela.outcome import breaches_of, defects_of
 from mizzen.frontends.tflite import Model, read
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.legal.tflite import RULES

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mizzen.artifact.steps import read_network as read
-from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
+from mizzen.compiler.ethos_u.vela.tosa_refusals import RefusedOperation, find_refused
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.package.tosa import write

@@ -270,7 +270,7 @@ class EthosUConfiguration:
     tensor_alignment_bytes: int = 16
     disabled: tuple[Feature, ...] = ()
     rewrites: tuple[str, ...] = ()
-    generator: Generator = Generator.BEST
+    generator: Generator = Generator.OWN
     search: Search = Search.FAST
 
     def memory(self, port: Port) -> Memory:

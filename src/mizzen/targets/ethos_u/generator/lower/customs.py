@@ -28,6 +28,11 @@ def custom_rule(name: str) -> Callable[[CustomRule], CustomRule]:
     return register
 
 
+def has_rule(operation: Custom) -> bool:
+    """Whether there is a rule for operators of this name."""
+    return operation.operator_name in CUSTOM_RULES
+
+
 @rule(Custom)
 def custom(site: Site) -> Node:
     """An operator that is not TOSA's."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.compiler.ethos_u.variables import (
+from mizzen.compiler.ethos_u.vela.variables import (
     Bonds,
     bonds_of,
     hidden_operators,

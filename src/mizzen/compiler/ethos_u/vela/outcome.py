@@ -15,7 +15,6 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import edges_of_subgraph
-from mizzen.compiler.ethos_u.generator import Written
 from mizzen.compiler.report import CONTROL_FLOW, compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, Tensor
@@ -36,9 +35,6 @@ STOPS_COMPILER = "stops-the-compiler"
 COMPILER = "compiler"
 """Rules that no table has: a defect, and the compiler's own words."""
 
-
-OURS = "Mizzen"
-"""The compiler of what Vela has no part in."""
 
 KEPT = Reason(
     "variables",
@@ -250,7 +246,7 @@ _ON_CHIP = {"shram", "lutram"}
 
 def made_by(compiled: Compiled) -> str:
     """Say who compiled a network."""
-    return f"Vela {compiled.version}" if compiled.version else OURS
+    return f"Vela {compiled.version}"
 
 
 def costs_of(compiled: Compiled, network: Model, configuration: EthosUConfiguration) -> Costs:
@@ -267,7 +263,6 @@ def costs_of(compiled: Compiled, network: Model, configuration: EthosUConfigurat
         tuple(_areas(network, configuration)),
         tuple(measures),
         estimate.figures,
-        code=compiled.choices if isinstance(compiled, Written) else (),
     )
 
 

@@ -9,17 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.outcome import network_report
-from mizzen.compiler.ethos_u.tosa import (
-    compile_tosa,
-    defect_of,
-    index_of,
-    placements_of,
-    read_any_tosa,
-)
-from mizzen.compiler.ethos_u.tosa_by_rules import keeps_variables
-from mizzen.compiler.ethos_u.tosa_refusals import RefusedOperation, find_refused
-from mizzen.compiler.proof.options import OFF as UNPROVED
+from mizzen.compiler.ethos_u.tosa import index_of, placements_of, read_tosa
+from mizzen.compiler.ethos_u.vela.outcome import network_report
+from mizzen.compiler.ethos_u.vela.tosa import defect_of, require_no_state
+from mizzen.compiler.ethos_u.vela.tosa_refusals import RefusedOperation, find_refused
 from mizzen.compiler.refusals import Refused, settle
 from mizzen.compiler.report import compile_report
 from mizzen.diagnostics import MizzenError, ProgressCallback, Reason
@@ -48,11 +41,7 @@ def check_tosa(
     Raises what `compile_tosa` does for a file that is not a network, E3xx if the compiler fails for
     no operator's sake.
     """
-    graph = read_any_tosa(data, name, configuration.ignore_ops)
-    if keeps_variables(graph):
-        report = compile_tosa(data, name, configuration, UNPROVED).report
-        assert report is not None
-        return report
+    graph = require_no_state(read_tosa(data, name, configuration.ignore_ops))
     refused = _broken(graph, configuration)
 
     def attempt(refused: Refusals) -> _Tried | Refused:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mizzen.compiler.ethos_u.generator import generate
-from mizzen.compiler.ethos_u.masking import mask, unmask
-from mizzen.compiler.ethos_u.outcome import Generated, breaches_of
-from mizzen.compiler.ethos_u.variables import hidden_operators
+from mizzen.compiler.ethos_u.vela.masking import mask, unmask
+from mizzen.compiler.ethos_u.vela.outcome import Generated, breaches_of
+from mizzen.compiler.ethos_u.vela.variables import hidden_operators
 from mizzen.compiler.refusals import HidingSearch
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback
 from mizzen.flatbuffer.tflite import TensorType
@@ -16,7 +15,7 @@ from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.targets.ethos_u.legal.tflite_tensors import STOPS
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped
+from mizzen.targets.ethos_u.vela.generate import TIME_LIMIT_SECONDS, Compiled, Stopped, generate
 
 TRIES = 64
 """How often to compile at most while looking for the operators that stop the compiler."""
@@ -46,20 +45,17 @@ def compile_with_cpu_fallback(
     configuration: EthosUConfiguration,
     *,
     hidden: frozenset[int] = frozenset(),
-    is_proved: bool = False,
     time_limit_seconds: float = TIME_LIMIT_SECONDS,
     on_progress: ProgressCallback | None = None,
 ) -> Generated:
     """Compile a network whose file is `data`; raises E3xx where nothing helps.
 
     hidden     operators by index that must be on the CPU
-    is_proved  as for `generate`; where the compiler stops, nothing of ours may differ
     """
     network = mask(model, hidden) if _must_mask(model, hidden) else data
     outcome = generate(
         network,
         configuration,
-        is_proved=is_proved,
         time_limit_seconds=time_limit_seconds,
         on_progress=on_progress,
     )

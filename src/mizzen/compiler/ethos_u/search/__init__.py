@@ -1,0 +1,1 @@
+"""Look for the schedule of a sequence that costs least."""

@@ -1,0 +1,125 @@
+"""Find the program of a sequence: the fastest, or the one in least memory.
+
+Candidates are scheduled in the order of what is known of them, and judged by the timing model. One
+with a hazard is passed over. How much is tried is counted in operations, never in time, so that the
+same comes of the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mizzen.compiler.ethos_u.search.candidates import WORK, Budget, arranged, rounds
+from mizzen.compiler.ethos_u.search.judging import Judged, judged
+from mizzen.compiler.ethos_u.search.smallest import smallest
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.generator.schedule import Effort, Limits, plain, schedule
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Optimise, Search
+from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
+
+MOST_OPERATIONS = 8000
+"""Of one NPU operator, products as a column each; scheduling more takes minutes."""
+REFINED = 2
+"""Of all that was scheduled, what a thorough search schedules once more with greater effort."""
+
+
+def searched(sequence: Sequence, configuration: EthosUConfiguration) -> Judged:
+    """Return the best program of a sequence that was found.
+
+    Raises:
+        MizzenError: E579 for too many operations, E582 where all that was found has a hazard, and
+            as scheduling and emitting do
+    """
+    require_few(sequence)
+    if configuration.optimise is Optimise.SIZE:
+        return smallest(sequence, configuration, fastest(sequence, configuration))
+    return fastest(sequence, configuration)
+
+
+def plainly(sequence: Sequence, configuration: EthosUConfiguration) -> Judged:
+    """Return the program without search: in the sequence's order, nothing fetched ahead.
+
+    Raises as `searched`.
+    """
+    require_few(sequence)
+    program = judged(plain(sequence, configuration), configuration)
+    require_no_hazard(program.program)
+    return program
+
+
+def require_few(sequence: Sequence) -> None:
+    """Refuse what would take too long to schedule. E579."""
+    count = len(sequence.operations)
+    if count > MOST_OPERATIONS:
+        raise fail(
+            "E579",
+            f"an NPU operator must have at most {MOST_OPERATIONS} operations to be scheduled in "
+            f"time, and has {count}",
+            help="leave an operator of the network to the CPU with --ignore-ops, which parts it",
+        )
+
+
+def fastest(sequence: Sequence, configuration: EthosUConfiguration) -> Judged:
+    """Return the fastest program that was found. E582 where all of them have a hazard.
+
+    It takes no more memory than tensors do without a search, where one does not.
+    """
+    limit_bytes = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
+    budget = Budget(WORK[configuration.search], granted=True)
+    arrangements = arranged(sequence, configuration)
+    limits = Limits(limit_bytes)
+    for sequences in rounds(arrangements, configuration, limit_bytes):
+        granted = [each for each in sequences if budget.grants(each)]
+        programs = sorted(_scheduled(granted, configuration, limits), key=_cycles)
+        if configuration.search is Search.THOROUGH:
+            programs = sorted([*programs, *_refined(programs, configuration, limits)], key=_cycles)
+        for program in programs:
+            if not hazard_of(program.program):
+                return program
+    last = judged(schedule(sequence, configuration), configuration)
+    require_no_hazard(last.program)
+    return last
+
+
+def _cycles(program: Judged) -> int:
+    return program.cost.cycles
+
+
+def _scheduled(
+    sequences: Iterable[Sequence],
+    configuration: EthosUConfiguration,
+    limits: Limits,
+    effort: Effort = Effort.FAST,
+) -> Iterator[Judged]:
+    for sequence in sequences:
+        try:
+            yield judged(schedule(sequence, configuration, limits, effort), configuration)
+        except MizzenError:  # it needs more memory than its tensors do without a search
+            continue
+
+
+def _refined(
+    programs: Iterable[Judged], configuration: EthosUConfiguration, limits: Limits
+) -> Iterator[Judged]:
+    """Yield the best once more, scheduled with greater effort."""
+    sequences = [program.schedule.sequence for program in programs][:REFINED]
+    return _scheduled(sequences, configuration, limits, Effort.THOROUGH)
+
+
+def hazard_of(program: Program) -> str:
+    """Return the first hazard of a program in words; empty where it has none."""
+    findings = find_hazards(program).findings
+    return findings[0].diagnostic.message if findings else ""
+
+
+def require_no_hazard(program: Program) -> None:
+    """Refuse a program with a hazard. E582."""
+    hazard = hazard_of(program)
+    if hazard:
+        raise fail(
+            "E582",
+            f"accesses of a command stream must be ordered, and of what was made are not: {hazard}",
+            help="this is a bug of Mizzen's generator: please report it with the network",
+        )
