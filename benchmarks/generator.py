@@ -3,18 +3,21 @@
 Run ``python benchmarks/generator.py`` for a table, with ``--json`` for the figures, geometric means
 over the networks of the folder that MIZZEN_MODELS names and those of the zoo:
 
-`u55_128_cycles_ratio`    cycles of the code that `--generator best` takes over those of Vela's, in
-                          no more memory: of the timing model's and Vela's formula's the worse mean
+`u55_128_cycles_ratio`    cycles of our own code over those of Vela's: of the timing model's and
+                          Vela's formula's the worse mean
 `u55_256_cycles_ratio`, `u65_512_cycles_ratio`  likewise
 `..._model`, `..._formula`  the two means apart
-`sram_ratio`              memory of maps of the least that takes no more cycles by either, over all
-                          networks and NPUs; `..._sram_ratio` for each NPU
+`memory_ratio`            memory of maps of the same code; `flash_ratio` of its constants
+`sram_ratio`              memory of maps with `--optimise Size`, over all networks and NPUs;
+                          `..._sram_ratio` for each NPU
 `kws_u55_128`             cycles of MLPerf Tiny's keyword network on U55-128, the worse of both
 `worst`                   the greatest ratio of cycles or memory that a network gets
 `steady_gap`              by how much a mean gets worse when filling and draining count nothing
 `placement_gap`           memory of the code in least memory over the most that is alive in it at
                           once (`mizzen.analysis.memory`), the geometric mean less one
-`seconds_kws`, `seconds_mobilenet_v2`  processor seconds of Vela's run and ours
+`size_cycles_ratio`       cycles of that code over Vela's
+`macs_lost`               networks of which Vela has more on the NPU
+`seconds_kws`, `seconds_mobilenet_v2`  processor seconds of our own compilation, without proof
 
 Vela runs with its defaults for each NPU. Cycles are estimates, not measurements.
 """
@@ -39,16 +42,20 @@ from typing import Any
 
 from mizzen.analysis.memory import memory_report
 from mizzen.analysis.memory.layout import ARENA, CACHE
-from mizzen.artifact.loading import artifact_of
-from mizzen.compiler.ethos_u.generator.improve import improved, smallest
-from mizzen.compiler.ethos_u.generator.network import parts_of
-from mizzen.compiler.ethos_u.generator.search import maps_bytes
-from mizzen.compiler.ethos_u.generator.sequences import Source
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.ethos_u.makers import compile_tflite, compile_tosa, network_cost
+from mizzen.compiler.proof.options import OFF
+from mizzen.diagnostics import MizzenError
 from mizzen.report.code import StreamCost
 from mizzen.targets.ethos_u.judge.timing import Cause, estimate
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Search
+from mizzen.targets.ethos_u.machine.config import (
+    EthosUConfiguration,
+    Generator,
+    Optimise,
+    Search,
+)
 from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
@@ -59,17 +66,24 @@ KEYWORDS, LARGE = "kws_ref_model", "mobilenet_v2"
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """A network as it goes to Vela: a TFLite file, or a region of a PyTorch program as TOSA."""
+    """A network: a TFLite file, or a region of a PyTorch program as TOSA."""
 
     name: str
     data: bytes
-    form: NetworkForm
+    is_tosa: bool = False
+
+    def compiled(self, configuration: EthosUConfiguration) -> Artifact:
+        """Compile it, without a proof."""
+        if self.is_tosa:
+            return compile_tosa(self.data, self.name, configuration, OFF, None)
+        model = read_network(self.data, self.name)
+        return compile_tflite(model, self.data, configuration, OFF, None)
 
 
 def networks() -> Iterator[Network]:
     """Return the networks of the folder, and those of the zoo."""
     for path in sorted(MODELS.glob("*.tflite")):
-        yield Network(path.stem, path.read_bytes(), NetworkForm.TFLITE)
+        yield Network(path.stem, path.read_bytes())
     yield from zoo()
 
 
@@ -78,11 +92,11 @@ def zoo() -> Iterator[Network]:
     import torch
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    from mizzen.compiler.ethos_u.vela.regions import TosaCode, TosaRegions
-    from mizzen.compiler.proof.options import OFF
+    from mizzen.compiler.ethos_u.regions import OwnRegions
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower
     from mizzen.frontends.torch.narrowing import read
+    from mizzen.package import tosa
     from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
     from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 
@@ -98,10 +112,9 @@ def zoo() -> Iterator[Network]:
             prepared(*inputs)
         converted = torch.export.export(convert_pt2e(prepared), entry.example_inputs())
         lowered = lower(read(converted, name), WINDOW_LIMITS)
-        placed = place(lowered, TosaRegions(resolve(accelerator)), (), OFF, None)
+        placed = place(lowered, OwnRegions(resolve(accelerator)), (), OFF, None)
         for part, code in enumerate(placed.code.values()):
-            assert isinstance(code, TosaCode)
-            yield Network(f"{name}-{part}", code.tosa, NetworkForm.TOSA)
+            yield Network(f"{name}-{part}", tosa.write(code.part.graph), is_tosa=True)
 
 
 def seconds() -> float:
@@ -117,97 +130,106 @@ def mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A network and an NPU: Vela's code, the one that is taken, and the one in least memory.
+    """A network and an NPU: Vela's code, our own, and our own in least memory.
 
-    steady  cycles of the taken code over Vela's, filling and draining left out
+    steady  cycles of our own over Vela's, filling and draining left out
     placed  memory of the code in least memory over what is alive in it at most
-    seconds of processor, Vela's run and ours
+    lost    MACs that Vela has on the NPU and we do not
+    seconds of processor, for our own
     """
 
     network: str
     accelerator: str
     vela: StreamCost
-    taken: StreamCost
+    own: StreamCost
     least: StreamCost
     steady: float
     placed: float
+    lost: int
     seconds: float
 
     @property
     def model(self) -> float:
         """Ratio of cycles by the timing model."""
-        return self.taken.cycles / max(self.vela.cycles, 1)
+        return self.own.cycles / max(self.vela.cycles, 1)
 
     @property
     def formula(self) -> float:
         """Ratio of cycles by Vela's formula."""
-        return self.taken.vela_cycles / max(self.vela.vela_cycles, 1)
+        return self.own.vela_cycles / max(self.vela.vela_cycles, 1)
 
     @property
     def memory(self) -> float:
-        """Ratio of the memory of maps, of the code that is taken."""
-        return maps_bytes(self.taken) / max(maps_bytes(self.vela), 1)
+        """Ratio of the memory of maps."""
+        return self.own.memory_bytes / max(self.vela.memory_bytes, 1)
+
+    @property
+    def flash(self) -> float:
+        """Ratio of the constants."""
+        return self.own.constant_bytes / max(self.vela.constant_bytes, 1)
 
     @property
     def least_memory(self) -> float:
         """Ratio of the memory of maps, of the code in least memory."""
-        return maps_bytes(self.least) / max(maps_bytes(self.vela), 1)
+        return self.least.memory_bytes / max(self.vela.memory_bytes, 1)
+
+    @property
+    def least_cycles(self) -> float:
+        """Ratio of cycles, of the code in least memory; the worse of both."""
+        least, vela = self.least, self.vela
+        model = least.cycles / max(vela.cycles, 1)
+        return max(model, least.vela_cycles / max(vela.vela_cycles, 1))
 
 
 def measured(
     network: Network, accelerator: str, effort: Search, *, with_least: bool
 ) -> Pair | None:
-    """Generate code for a network; None if Vela does not compile it."""
-    configuration = replace(resolve(accelerator), generator=Generator.BEST, search=effort)
+    """Generate code for a network; None if Vela does not compile it, or nothing is on the NPU."""
+    configuration = replace(resolve(accelerator), generator=Generator.OWN, search=effort)
+    try:
+        vela = network.compiled(replace(configuration, generator=Generator.VELA))
+    except MizzenError as error:
+        print(f"{network.name} {accelerator}: Vela: {error}", file=sys.stderr)
+        return None
     start = seconds()
-    compiled = generate(network.data, configuration, network.form)
-    if not isinstance(compiled, Compiled):
-        return None
-    source = Source(network.data, network.form)
-    written = improved(compiled, source, configuration)
+    own = network.compiled(configuration)
     taken = seconds() - start
-    if not written.choices:
+    if not (_programs(own) and _programs(vela)):
         return None
-    least = smallest(compiled, source, configuration) if with_least else written
-    vela = total([row.vela for row in written.choices if row.vela])
-    ours, small = (
-        total([row.cost for row in each.choices if row.cost]) for each in (written, least)
-    )
-    steady = steady_cycles(written, configuration) / max(steady_cycles(compiled, configuration), 1)
-    placed = over_live(least)
-    return Pair(network.name, accelerator, vela, ours, small, steady, placed, taken)
+    small = replace(configuration, optimise=Optimise.SIZE)
+    least = network.compiled(small) if with_least else own
+    costs = (network_cost(each, configuration) for each in (vela, own, least))
+    steady = steady_cycles(own, configuration) / max(steady_cycles(vela, configuration), 1)
+    lost = max(0, _macs(vela) - _macs(own))
+    return Pair(network.name, accelerator, *costs, steady, over_live(least), lost, taken)
 
 
-def over_live(compiled: Compiled) -> float:
+def _programs(artifact: Artifact) -> list[Any]:
+    return [step.program for step in artifact.steps if isinstance(step, NpuStep)]
+
+
+def _macs(artifact: Artifact) -> int:
+    return 0 if artifact.report is None else artifact.report.macs_on_npu
+
+
+def over_live(artifact: Artifact) -> float:
     """Return the memory of a network's code over the most that is alive in it at once.
 
     It is the cache's where there is one: the arena of such files has room for all of it too.
     """
-    areas = memory_report(artifact_of(compiled.network, "network")).areas
-    rows = {row.area: row for row in areas}
-    row = rows.get(CACHE, rows[ARENA])
-    return row.used_bytes / max(row.live_bytes)
+    areas = {area.area: area for area in memory_report(artifact).areas}
+    area = areas.get(CACHE, areas[ARENA])
+    return area.used_bytes / max(area.live_bytes)
 
 
-def steady_cycles(compiled: Compiled, configuration: EthosUConfiguration) -> float:
+def steady_cycles(artifact: Artifact, configuration: EthosUConfiguration) -> float:
     """Return the cycles of the timing model without those of filling and draining."""
     return sum(
         share
-        for part in parts_of(compiled)[1]
-        for row in estimate(part.program, configuration)
-        for (cause, _), share in row.causes.items()
+        for program in _programs(artifact)
+        for timed in estimate(program, configuration)
+        for (cause, _), share in timed.causes.items()
         if cause is not Cause.FILL
-    )
-
-
-def total(costs: Sequence[StreamCost]) -> StreamCost:
-    """Add up cycles and constants; of memory, take the most that one has."""
-    return StreamCost(
-        sum(row.cycles for row in costs),
-        sum(row.vela_cycles for row in costs),
-        max(row.arena_bytes for row in costs),
-        max(row.fast_bytes for row in costs),
-        sum(row.constant_bytes for row in costs),
     )
 
 
@@ -225,6 +247,10 @@ def figures_of(pairs: Sequence[Pair]) -> dict[str, float]:
         found[f"{name}_sram_ratio"] = mean([row.least_memory for row in rows])
         gaps.append(mean([row.steady for row in rows]) - model)
     found["sram_ratio"] = mean([row.least_memory for row in pairs])
+    found["memory_ratio"] = mean([row.memory for row in pairs])
+    found["flash_ratio"] = mean([row.flash for row in pairs])
+    found["size_cycles_ratio"] = mean([row.least_cycles for row in pairs])
+    found["macs_lost"] = float(sum(row.lost > 0 for row in pairs))
     found["worst"] = max(max(row.model, row.formula, row.memory) for row in pairs)
     found["steady_gap"] = max(gaps)
     found["placement_gap"] = mean([row.placed for row in pairs]) - 1
@@ -260,7 +286,8 @@ def main() -> None:
                 pairs.append(row)
                 print(
                     f"{row.network:32} {accelerator:14} model {row.model:.3f} formula "
-                    f"{row.formula:.3f} memory {row.memory:.3f} | least {row.least_memory:.3f} "
+                    f"{row.formula:.3f} memory {row.memory:.3f} flash {row.flash:.3f} | least "
+                    f"{row.least_memory:.3f} at {row.least_cycles:.3f} "
                     f"| {row.seconds:5.1f} s",
                     file=sys.stderr,
                     flush=True,

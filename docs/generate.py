@@ -89,7 +89,7 @@ def command_line_page() -> str:
 def accelerators_page() -> str:
     """Return the accelerators, what is taken when nothing is asked for, and the bundled file."""
     from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS
-    from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, bundled_folder
+    from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, SYSTEMS
 
     accelerators = [
         (f"`{row.name}`", row.macs, row.cores, row.shram_kib or "-", f"`{row.config_word:#010x}`")
@@ -109,7 +109,7 @@ def accelerators_page() -> str:
         _table(("NPU", "System configuration", "Memory mode"), families),
         f"## {BUNDLED}",
         "The file that is read when `--config` names no other.",
-        f"```ini\n{(bundled_folder() / BUNDLED).read_text().rstrip()}\n```",
+        f"```ini\n{SYSTEMS.read_text().rstrip()}\n```",
     ]
     return "\n\n".join(parts) + "\n"
 

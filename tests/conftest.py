@@ -11,7 +11,7 @@ import gc
 import importlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -111,15 +111,6 @@ def velas_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a test compiles has Vela's code: it knows its words or figures, or is about Vela."""
     module = importlib.import_module("mizzen.compiler.ethos_u.generator.generate")
     monkeypatch.setattr(module, "WRITTEN_FOR", frozenset())
-
-
-@pytest.fixture
-def searched_anew() -> Iterator[None]:
-    """Code of our own is not remembered from test to test: what makes it is changed in between."""
-    module = importlib.import_module("mizzen.compiler.ethos_u.generator.generate")
-    module.remembered.cache_clear()
-    yield
-    module.remembered.cache_clear()
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from mizzen.package.pte import vela_bin
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.program import Program
-from mizzen.targets.ethos_u.machine.vela_ini import bundled_folder
+from mizzen.targets.ethos_u.machine.vela_ini import SYSTEMS
 from mizzen.targets.ethos_u.vela.generate import options_text
 from mizzen.torch import (
     EthosUCompileSpec,
@@ -326,7 +326,7 @@ def test_the_same_network_gives_the_same_bytes() -> None:
 
 def test_no_path_is_in_the_file(tmp_path: Any) -> None:
     own = tmp_path / "own.ini"
-    own.write_bytes((bundled_folder() / "Arm" / "vela.ini").read_bytes())
+    own.write_bytes(SYSTEMS.read_bytes())
     names = ("Ethos_U55_High_End_Embedded", "Shared_Sram")
     spec = EthosUCompileSpec(U55, *names, config_ini=str(own))
     program = in_file(lowered(converted(Island(), spec, 1, 8), spec))

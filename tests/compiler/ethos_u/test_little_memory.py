@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from mizzen.compiler.ethos_u.search.candidates import rounds
 from mizzen.compiler.ethos_u.generator.improve import improved
 from mizzen.compiler.ethos_u.generator.network import parts_of
 from mizzen.compiler.ethos_u.generator.sequences import Source
+
+from mizzen.compiler.ethos_u.search.candidates import rounds
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.generator.cascade import peak_bytes
 from mizzen.targets.ethos_u.generator.operations import Sequence

@@ -151,6 +151,8 @@ class _Timeline:
                     self._add_part(work, start)
         for tensor in outputs:
             self._tensor(tensor, self._end, self._end)
+        for part in self.parts:
+            self._let_overlap(part)
 
     def _tensor(self, tensor: int, first: int, last: int, size_bytes: int = 0) -> int | None:
         """Let a tensor of the network hold something; return its block, if it lies in the arena."""
@@ -192,18 +194,20 @@ class _Timeline:
         for staging, (first, last) in _staged(schedule).items():
             size = schedule.stagings[staging].size_bytes
             part.stagings[staging] = self._block(size, start + first, start + last)
-        self._let_overlap(part)
         self.parts.append(part)
 
     def _let_overlap(self, part: _Part) -> None:
         """Let outputs lie over inputs just as far from them as the schedule has them."""
-        schedule = part.work.schedule
+        schedule, given = part.work.schedule, part.work.schedule.sequence.inputs
         for tensor, block in part.tensors.items():
+            if tensor in given:
+                continue
+            first = self.blocks[block].first
             partners = tuple(
                 Partner(other, exact_bytes=_offset(schedule, tensor) - _offset(schedule, source))
                 for source, other in part.tensors.items()
-                if self.blocks[other].last == self.blocks[block].first
-                and source != tensor
+                if self.blocks[other].last == first
+                and (source in given or self.blocks[other].first < first)
                 and _meets(schedule, source, tensor)
             )
             if partners:

@@ -19,6 +19,7 @@ from mizzen.compiler.ethos_u.search.searching import plainly, searched
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation, Value
+from mizzen.ops.control_flow import OfVariable
 from mizzen.partition import Extracted, Partition, extract, in_order
 from mizzen.partition.placement import Legal
 from mizzen.passes import Pipeline, standard
@@ -26,7 +27,7 @@ from mizzen.report.code import CodeChoice, Maker
 from mizzen.targets.ethos_u.generator.lower import Lowered, Refusal, State, lower
 from mizzen.targets.ethos_u.generator.operations import Role
 from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
+from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS, WRONG, reasons_as_compiled
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 STANDARD = standard(WINDOW_LIMITS)
@@ -78,6 +79,12 @@ class OwnRegions:
         """Return a value of the whole graph as the network's file has it."""
         return edge_of_value(value, name)
 
+    def explained(self, refusal: Refusal) -> Reason:
+        """Return why an operation is refused: the rule of the machine that it breaks, if any."""
+        arch = self.configuration.accelerator.arch
+        broken = reasons_as_compiled(refusal.operation, arch)
+        return next((reason for reason in broken if reason.source != WRONG), reason_of(refusal))
+
     # What asks for code
 
     def legality(self, graph: Graph) -> Legal:
@@ -99,7 +106,21 @@ class OwnRegions:
 
     def _refusals(self, part: Extracted) -> Mapping[int, Reason]:
         lowered, _ = self._lowered(part)
-        return refusals_by_group(lowered.refusals)
+        return self._by_group(lowered.refusals)
+
+    def _by_group(self, refusals: Iterable[Refusal]) -> dict[int, Reason]:
+        """Return the first reason of each group of which an operation is refused."""
+        reasons: dict[int, Reason] = {}
+        for refusal in refusals:
+            group = refusal.operation.group
+            if group is not None and group not in reasons:
+                reasons[group] = self.explained(refusal)
+        return reasons
+
+    def _refusal(self, refusals: Sequence[Refusal], groups: Sequence[int]) -> RegionRefusal:
+        """Return why no rule takes a region; what has no group is the last group's."""
+        general = self.explained(refusals[0])
+        return RegionRefusal(self._by_group(refusals) or {groups[-1]: general}, general)
 
     def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
         """Keep every region: what is worth its transfers the partition says."""
@@ -128,7 +149,10 @@ class OwnRegions:
         groups = in_order(part.graph)
         lowered, operations = self._lowered(part)
         if lowered.sequence is None:
-            return refusal_of(lowered.refusals, groups)
+            return self._refusal(lowered.refusals, groups)
+        unfit = next(filter(None, map(unfit_state, lowered.states)), None)
+        if unfit is not None:
+            return RegionRefusal(dict.fromkeys(groups_of_states(part.graph), unfit), unfit)
         sequence = self._keeping(lowered.sequence, part, frozenset(groups))
         try:
             judged = program(sequence, self.configuration)
@@ -248,19 +272,33 @@ def cycles_of(program: Judged, operations: Sequence[Operation]) -> dict[int, int
     return cycles
 
 
-def refusals_by_group(refusals: Iterable[Refusal]) -> dict[int, Reason]:
-    """Return the first reason of each group of which an operation is refused."""
-    reasons: dict[int, Reason] = {}
-    for refusal in refusals:
-        if refusal.operation.group is not None:
-            reasons.setdefault(refusal.operation.group, reason_of(refusal))
-    return reasons
+def groups_of_states(graph: Graph) -> list[int]:
+    """Return the groups that read or write variables."""
+    on_variables = (operation for operation in graph if isinstance(operation, OfVariable))
+    return sorted({each.group for each in on_variables if each.group is not None})
 
 
-def refusal_of(refusals: Sequence[Refusal], groups: Sequence[int]) -> RegionRefusal:
-    """Return why no rule takes a region; what has no group is the last group's."""
-    general = reason_of(refusals[0])
-    return RegionRefusal(refusals_by_group(refusals) or {groups[-1]: general}, general)
+def unfit_state(state: State) -> Reason | None:
+    """Return why a runtime cannot keep a state: it sets what it keeps to the number for zero."""
+    why = None
+    if state.initial is None:
+        why = f"variable {state.name} has no initial value"
+    elif (state.initial != zero_of(state)).any():
+        why = f"variable {state.name} starts with other numbers than zero"
+    if why is None:
+        return None
+    return Reason(
+        "variables",
+        why,
+        help="make the variable an input, and what is written to it an output",
+        source=RULES,
+    )
+
+
+def zero_of(state: State) -> int:
+    """Return the number that a runtime sets a variable tensor to."""
+    quantization = state.type.quantization
+    return 0 if quantization is None else quantization.zero_point
 
 
 def reason_of(refusal: Refusal) -> Reason:

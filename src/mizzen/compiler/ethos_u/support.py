@@ -12,7 +12,7 @@ from mizzen.targets.ethos_u.legal.tflite import RULES
 from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS, Accelerator
 from mizzen.targets.ethos_u.machine.program import HardwareId
-from mizzen.targets.ethos_u.machine.vela_ini import Sections, bundled_files, read_files
+from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, Sections, read_files
 
 GROUPS = ("System_Config", "Memory_Mode")
 SYSTEM_KEYS = ("core_clock", "axi0_port", "axi1_port")
@@ -21,7 +21,7 @@ MODE_KEYS = ("const_mem_area", "arena_mem_area", "cache_mem_area", "arena_cache_
 
 def support(config: str | None) -> Support:
     """Return the tables; `config` names a `vela.ini` in place of the bundled ones. E213 to E217."""
-    files = [config] if config else bundled_files()
+    files = [config or BUNDLED]
     by_file = {name: read_files([name]) for name in files}
     operators = {kind: tuple(arch.value for arch in archs) for kind, archs in OPERATORS.items()}
     configurations = [part for name, row in by_file.items() for part in _file_parts(name, row)]

@@ -18,6 +18,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.arena import ArenaPlan, CpuWork, NpuWork, Work, plan_arena
 from mizzen.compiler.ethos_u.bounds import bounds_of
+from mizzen.compiler.ethos_u.legality import explanations
 from mizzen.compiler.ethos_u.operator_file import (
     FAST_SCRATCH,
     SCRATCH,
@@ -28,7 +29,14 @@ from mizzen.compiler.ethos_u.operator_file import (
     variable_record,
 )
 from mizzen.compiler.ethos_u.proof import RegionProof
-from mizzen.compiler.ethos_u.regions import COMPILER, OwnCode, OwnRegions, cycles_of, origins_of
+from mizzen.compiler.ethos_u.regions import (
+    COMPILER,
+    OwnCode,
+    OwnRegions,
+    cycles_of,
+    origins_of,
+    reason_of,
+)
 from mizzen.compiler.ethos_u.search.costs import costs_of
 from mizzen.compiler.ethos_u.search.judging import Judged, judged
 from mizzen.compiler.ethos_u.variables import after_assigned
@@ -58,7 +66,9 @@ from mizzen.partition import Partition
 from mizzen.partition.placement import Legal
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.code import CodeChoice, Maker
+from mizzen.targets.ethos_u.generator.lower import Refusal
 from mizzen.targets.ethos_u.generator.lower.customs import has_rule
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 from mizzen.targets.families import ETHOS_U
@@ -92,12 +102,12 @@ def compile_network(
     """
     if (record := with_long_biases(model.record)) is not None:
         model = read_network(write(record, SCHEMA), model.name)
-    lowered = lower_with_state(model)
+    lowered, arch = lower_with_state(model), configuration.accelerator.arch
     regions = TfliteRegions(configuration, lowered)
     proof = RegionProof(model, lowered, options, bounds_of(model))
     placed = place(
         lowered.graph,
-        _legality(lowered, regions.legality(lowered.graph), configuration.ignore_ops),
+        _legality(lowered, regions.legality(lowered.graph), configuration.ignore_ops, arch),
         lambda operation: False,
         regions,
         options,
@@ -149,6 +159,14 @@ class TfliteRegions(OwnRegions):
         lowered = self._lowered_network
         return edge_of_tensor(lowered.model.main.tensors[lowered.tensor_of[value]])
 
+    def explained(self, refusal: Refusal) -> Reason:
+        """Return the rule of the machine that an operator breaks, else what our rules say."""
+        model, group = self._lowered_network.model, refusal.operation.group
+        assert group is not None, "each operation is an operator's"
+        arch = self.configuration.accelerator.arch
+        broken = explanations(model, model.main.operators[group], arch)
+        return next(iter(broken), reason_of(refusal))
+
     def unprofitable(self, partition: Partition) -> Mapping[int, Reason]:
         """Refuse the operators on variables that would be in several regions, or on the CPU too."""
         places: dict[str, set[int]] = {}
@@ -172,7 +190,7 @@ def _region_of(partition: Partition, group: int) -> int:
     return -1
 
 
-def _legality(lowered: Lowered, of_rules: Legal, ignore_ops: Sequence[str]) -> Legal:
+def _legality(lowered: Lowered, of_rules: Legal, ignore_ops: Sequence[str], arch: Arch) -> Legal:
     """Return what keeps an operation from the NPU, besides what rules do not take."""
     late = after_assigned(lowered.model)
 
@@ -184,9 +202,11 @@ def _legality(lowered: Lowered, of_rules: Legal, ignore_ops: Sequence[str]) -> L
             return (CONTROL_FLOW,)
         if operator is not None and operator.index in late:
             return (LATE,)
-        if isinstance(operation, Custom) and not has_rule(operation):
+        if isinstance(operation, Custom) and operator is not None and not has_rule(operation):
+            broken = explanations(lowered.model, operator, arch)
             note = note_of(operation)
-            return (Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU),)
+            unlike = Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU)
+            return broken or (unlike,)
         return of_rules(operation)
 
     return legal

@@ -20,7 +20,7 @@ from mizzen.compiler.proof.difference import Difference
 from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.regions import prove_region
-from mizzen.compiler.refusals import RefusalSearch
+from mizzen.compiler.refusals import RefusalSearch, Refused, settle
 from mizzen.compiler.report import compile_report
 from mizzen.compiler.ways import Failed, first_right
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason, fail
@@ -68,8 +68,8 @@ def compile_tosa(
 
     Raises as `read_tosa`, E301 for operators that no rule takes, E307 if no way gives right code.
     """
-    graph = read_tosa(file, name, configuration.ignore_ops)
-    regions = OwnRegions(configuration)
+    graph = _unit(read_tosa(file, name, configuration.ignore_ops)).graph
+    regions = TosaRegions(configuration)
     outcome = first_right(
         lambda: _unit(frontend.read(file, name)),
         regions.ways,
@@ -82,6 +82,12 @@ def compile_tosa(
             raise _failure(graph, regions, outcome, options)
         return _artifact(graph, name, code, proof, outcome.tried, configuration)
     return _artifact(graph, name, outcome.code, outcome.proof, outcome.tried, configuration)
+
+
+class TosaRegions(OwnRegions):
+    """Compiles networks that are in TOSA's form already, as their writer wants them."""
+
+    passes = None
 
 
 def _unit(graph: Graph) -> Extracted:
@@ -142,7 +148,7 @@ def cycles_by_operator(code: OwnCode) -> dict[int | None, int]:
 
 
 def _failure(
-    graph: Graph, regions: OwnRegions, failed: Failed, options: ProofOptions
+    graph: Graph, regions: TosaRegions, failed: Failed, options: ProofOptions
 ) -> MizzenError:
     """Return why there is no code, at the operator because of which there is none."""
     if failed.findings is not None and failed.findings.wrong is not None:
@@ -165,7 +171,7 @@ def _failure(
     )
 
 
-def _wrong(graph: Graph, regions: OwnRegions, wrong: Wrong, options: ProofOptions) -> MizzenError:
+def _wrong(graph: Graph, regions: TosaRegions, wrong: Wrong, options: ProofOptions) -> MizzenError:
     """Return what is wrong at the first operator whose beginning of the network is."""
     operations = [row for row in graph.sorted() if not isinstance(row, Constant | Variable)]
 
@@ -195,20 +201,43 @@ def check_tosa(
     configuration: EthosUConfiguration,
     on_progress: ProgressCallback | None,
 ) -> CompileReport:
-    """Place a file's operators; memory and cycles are of the network if the NPU takes all of it.
+    """Place a file's operators; memory and cycles are of those that the NPU takes.
 
     Raises as `read_tosa`.
     """
-    graph = read_tosa(file, name, configuration.ignore_ops)
-    regions = OwnRegions(configuration)
-    code = regions.compile(_unit(frontend.read(file, name)), on_progress)
-    if isinstance(code, OwnCode):
-        report = _artifact(graph, name, code, NOT_PROVED, (), configuration).report
-        assert report is not None
-        return report
-    groups = {row.group: index_of(row) for row in graph}
-    reasons = {groups[group]: (reason,) for group, reason in code.reasons.items()}
-    return compile_report(name, configuration, placements_of(graph, {}, reasons), [])
+    graph = _unit(read_tosa(file, name, configuration.ignore_ops)).graph
+    regions = TosaRegions(configuration)
+
+    def attempt(refused: dict[int, Reason]) -> OwnCode | Refused | None:
+        unit = _unit(frontend.read(file, name))
+        left = [row for row in unit.graph.sorted() if row.group not in refused and _computes(row)]
+        if not left:
+            return None
+        part = extract_operations(unit.graph, left) if refused else unit
+        code = regions.compile(_unit(part.graph), on_progress)
+        return Refused(code.reasons) if isinstance(code, RegionRefusal) else code
+
+    refused: dict[int, Reason] = {}
+    code = settle(attempt, refused)
+    reasons: dict[int | None, tuple[Reason, ...]] = {
+        group: (reason,) for group, reason in refused.items()
+    }
+    if not isinstance(code, OwnCode):
+        return compile_report(name, configuration, placements_of(graph, {}, reasons), [])
+    placements = placements_of(graph, cycles_by_operator(code), reasons)
+    return compile_report(
+        name,
+        configuration,
+        placements,
+        [code.costs],
+        compiler=code.compiler,
+        flash_bytes=len(code.network),
+        origins=[dict(code.origins)],
+    )
+
+
+def _computes(operation: Operation) -> bool:
+    return not isinstance(operation, Constant | Variable)
 
 
 def index_of(operation: Operation) -> int | None:

@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from mizzen.targets.ethos_u.lift import lift
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
@@ -19,7 +20,6 @@ from mizzen.targets.ethos_u.generator.emit import emit
 from mizzen.targets.ethos_u.generator.operations import Operation, Sequence
 from mizzen.targets.ethos_u.generator.schedule import Estimator, schedule
 from mizzen.targets.ethos_u.judge.timing import estimate
-from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .interpreter import interpret, is_same, random_inputs

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from mizzen.targets.ethos_u.lift import lift
 
 import mizzen
 from mizzen.artifact.loading import artifact_of
@@ -22,7 +23,6 @@ from mizzen.targets.ethos_u.generator.schedule import plain, schedule
 from mizzen.targets.ethos_u.generator.shared_buffer import CORES
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.judge.sim import Simulator
-from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve

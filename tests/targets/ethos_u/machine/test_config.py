@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from mizzen.targets.ethos_u.machine.system_config import (
     system_configs,
     usable_memory_modes,
 )
-from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, bundled_files, read_files
+from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, read_files
 
 OWN = """\
 ; a board
@@ -183,10 +184,24 @@ def test_a_configuration_is_ready_for_json() -> None:
 
 
 def test_what_the_bundled_file_holds() -> None:
-    assert bundled_files() == [BUNDLED]
     sections = read_files([BUNDLED])
     assert len(system_configs(sections)) == 11
     assert memory_modes(sections)[:3] == ["Sram_Only", "Shared_Sram", "Dedicated_Sram"]
+
+
+def test_the_systems_are_those_of_velas_file() -> None:
+    spec = find_spec("ethosu")
+    if spec is None:
+        pytest.skip("no ethos-u-vela, whose file this is about")
+    (folder,) = spec.submodule_search_locations or ()
+    ours, theirs = read_files([BUNDLED]), read_files([f"{folder}/config_files/{BUNDLED}"])
+    assert ours.names() == theirs.names()
+    for name in ours.names():
+        said = [
+            {key: entry.value for key, entry in sections.resolve(name).entries.items()}
+            for sections in (ours, theirs)
+        ]
+        assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("name", ACCELERATORS)

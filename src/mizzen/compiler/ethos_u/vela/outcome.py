@@ -15,18 +15,16 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.steps import is_npu
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import edges_of_subgraph
+from mizzen.compiler.ethos_u.legality import breaches_of, facts
 from mizzen.compiler.report import CONTROL_FLOW, compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
-from mizzen.frontends.tflite import Model, Operator, Tensor
+from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.memory_plan import ALLOCATION
-from mizzen.frontends.tflite.model import ABSENT
 from mizzen.frontends.tflite.subgraphs import CALLERS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement
 from mizzen.report.proof import NOT_PROVED, Proof
-from mizzen.targets.ethos_u.legal.tflite import breaches
 from mizzen.targets.ethos_u.legal.tflite_defects import confused_biases, defects
-from mizzen.targets.ethos_u.legal.tflite_tensors import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.vela.generate import Compiled, Stopped
@@ -300,11 +298,6 @@ def _ends(network: Model) -> dict[int, int]:
     }
 
 
-def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
-    """Return every rule that an operator of the main subgraph breaks on a family."""
-    return breaches(facts(model, operator, arch))
-
-
 def defects_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
     """Return the compiler's known defects that an operator of the main subgraph meets."""
     return tuple(defects(facts(model, operator, arch)))
@@ -317,30 +310,3 @@ def confused_of(
     operators = [model.main.operators[index] for index in indices]
     found = confused_biases([facts(model, operator, arch) for operator in operators])
     return tuple((operators[index], breach) for index, breach in found)
-
-
-def facts(model: Model, operator: Operator, arch: Arch) -> OperatorFacts:
-    """Return what the rules need to know about an operator of the main subgraph."""
-    tensors = model.main.tensors
-    return OperatorFacts(
-        kind=operator.kind,
-        arch=arch,
-        inputs=tuple(None if i == ABSENT else _tensor(tensors[i]) for i in operator.inputs),
-        outputs=tuple(_tensor(tensors[index]) for index in operator.outputs),
-        options=operator.options,
-        intermediates=tuple(_tensor(tensors[i]) for i in operator.intermediates if i != ABSENT),
-    )
-
-
-def _tensor(tensor: Tensor) -> TensorFacts:
-    quantization = tensor.quantization
-    return TensorFacts(
-        name=tensor.name,
-        shape=tensor.shape,
-        shape_signature=tensor.shape_signature,
-        dtype=tensor.type.name,
-        scales=quantization.scale if quantization else (),
-        zero_points=quantization.zero_point if quantization else (),
-        constant=tensor.data is not None,
-        values=tensor.values,
-    )

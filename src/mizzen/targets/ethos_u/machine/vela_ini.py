@@ -10,13 +10,15 @@ import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
 from mizzen.diagnostics import MizzenError, fail
 
 BUNDLED = "Arm/vela.ini"
-"""The file that Vela brings."""
+"""The file that Vela brings, by the name that its users give it."""
+
+SYSTEMS = Path(__file__).with_name("systems.ini")
+"""What that file says, so that it need not be there."""
 
 LARGEST_FILE_BYTES = 1 << 20
 """No file of sections is nearly as long; what is longer is something else."""
@@ -90,26 +92,6 @@ class Sections:
         return fail("E215", message, help=f"did you mean {close[0]}?" if close else None)
 
 
-def bundled_folder() -> Path:
-    """Return the folder of the files that Vela brings. E300 if Vela is not installed."""
-    spec = find_spec("ethosu")
-    folders = list(spec.submodule_search_locations or ()) if spec else []
-    for folder in folders:
-        if (bundled := Path(folder) / "config_files").is_dir():
-            return bundled
-    raise fail(
-        "E300",
-        "the compiler must be installed: the package ethos-u-vela was not found",
-        help="pip install ethos-u-vela==5.2.0",
-    )
-
-
-def bundled_files() -> list[str]:
-    """Name the files that Vela brings, as `--config` takes them."""
-    folder = bundled_folder()
-    return sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*.ini"))
-
-
 def read_files(names: Sequence[str]) -> Sections:
     """Read files as one. E213 for a file that cannot be read, E214 for one that is malformed."""
     sections = Sections(tuple(names))
@@ -122,13 +104,8 @@ def read_files(names: Sequence[str]) -> Sections:
 
 
 def _find(name: str) -> Path:
-    """Return the path of a file by its name: a bundled one (`Arm/vela.ini`), or any path."""
-    path = Path(os.path.expanduser(name))
-    if len(Path(name).parts) == 2 and not name.startswith((".", "~")):
-        bundled = bundled_folder() / name
-        if bundled.is_file() or not path.exists():
-            return bundled
-    return path
+    """Return the path of a file by its name: `Arm/vela.ini`, or any path."""
+    return SYSTEMS if name == BUNDLED else Path(os.path.expanduser(name))
 
 
 def _text(name: str) -> str:
@@ -147,11 +124,10 @@ def _text(name: str) -> str:
 
 def _unreadable(name: str, reason: Exception) -> MizzenError:
     why = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
-    bundled = ", ".join(bundled_files())
     return fail(
         "E213",
         f"the configuration file {name} must be readable: {why[:1].lower() + why[1:]}",
-        help=f"give the path of a file, or one that Vela brings: {bundled}",
+        help=f"give the path of a file, or {BUNDLED}, which Mizzen knows",
     )
 
 

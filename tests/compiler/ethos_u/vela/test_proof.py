@@ -14,6 +14,7 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.cli.placement import proof_text
+from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.vela.findings import Findings
 from mizzen.compiler.ethos_u.vela.proof import NetworkProof
@@ -28,9 +29,9 @@ from mizzen.targets.ethos_u.machine.commands import Arch, decode
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
-from .networks import report_of
+from ..networks import report_of  # noqa: TID252 tests are no package with a name
 
-DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
+DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits.tflite"
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 PLANTED = 40
 
@@ -47,7 +48,7 @@ class Proved:
         (step,) = self.contents.steps
         assert isinstance(step, NpuStep)
         self.step = step
-        self.proof = NetworkProof(model, lower(model), ProofOptions())
+        self.proof = NetworkProof(model, lower(model), ProofOptions(), bounds_of(model))
         rng = np.random.default_rng(5)
         (taken,) = step.program.inputs
         self.inputs = rng.integers(-128, 128, (64, *taken.shape), np.int8)
@@ -145,7 +146,7 @@ def test_an_output_that_is_always_one_more_is_no_rounding() -> None:
     contents = contents_of(network)
     (step,) = contents.steps
     assert isinstance(step, NpuStep)
-    proof = NetworkProof(model, lower(model), ProofOptions())
+    proof = NetworkProof(model, lower(model), ProofOptions(), bounds_of(model))
     assert proof.bounds, "the scales must be such that the kernel and the stream may differ"
     assert proof.check(compiled, network, contents).holds
     (encoded,) = step.simulator.plan.encoded.values()

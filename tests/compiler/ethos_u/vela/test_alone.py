@@ -9,7 +9,8 @@ import pytest
 
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
-from mizzen.compiler.ethos_u import proof as proof_module
+from mizzen.compiler.ethos_u.bounds import bounds_of
+from mizzen.compiler.ethos_u.vela import proof as proof_module
 from mizzen.compiler.ethos_u.vela.alone import wrong_alone
 from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.vela.proof import NetworkProof
@@ -55,7 +56,9 @@ class Proved:
         (step,) = self.contents.steps
         assert isinstance(step, NpuStep)
         self.step = step
-        self.proof = NetworkProof(model, lower(model), ProofOptions(Effort.THOROUGH))
+        self.proof = NetworkProof(
+            model, lower(model), ProofOptions(Effort.THOROUGH), bounds_of(model)
+        )
         self.said: dict[int, Difference | None] = {}
 
         def listened(

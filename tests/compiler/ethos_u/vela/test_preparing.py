@@ -12,7 +12,7 @@ from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite.memory_plan import ALLOCATION
 
-from .networks import MAP, Net, regions, report_of
+from ..networks import MAP, Net, regions, report_of  # noqa: TID252 tests are no package with a name
 
 ACCELERATOR = "ethos-u55-128"
 TALLER = (1, 6, 4, 8)
