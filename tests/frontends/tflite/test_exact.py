@@ -32,7 +32,11 @@ WHOLE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ARITHMETIC.split(), BYTES_AND_WORDS),
     **dict.fromkeys(MOVING.split(), MOVES),
     **dict.fromkeys(FUNCTIONS.split(), ("int8", "uint8")),
-    **dict.fromkeys(("PRELU", "RESIZE_BILINEAR"), ("int8",)),
+    **dict.fromkeys(("ELU", "PRELU", "RESIZE_BILINEAR", "RSQRT"), ("int8",)),
+    **dict.fromkeys(("ABS", "EXP", "LOG"), ("int8", "int16")),
+    **dict.fromkeys(("LEAKY_RELU", "SQUARED_DIFFERENCE"), ("int8", "int16")),
+    "GELU": ("int8", "uint8"),
+    "NEG": ("int8", "int16"),
 }
 """Operators of the suite, and types of their data, that need no CUSTOM operation."""
 

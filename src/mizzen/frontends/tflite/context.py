@@ -335,3 +335,8 @@ def zero(b: Builder, dtype: DType, value: int = 0) -> Value:
     if not low <= value <= high:
         raise RefusedError(f"a zero point of {value} is out of range for {dtype.value}")
     return b.constant(np.array([value]), dtype)
+
+
+def no_shift(b: Builder) -> Value:
+    """Return the shift of a MUL that does not shift."""
+    return b.constant([0], DType.INT8)

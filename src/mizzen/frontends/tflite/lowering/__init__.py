@@ -13,6 +13,7 @@ from mizzen.frontends.tflite.lowering import lower_activation as activation
 from mizzen.frontends.tflite.lowering import lower_arrangement as arrangement
 from mizzen.frontends.tflite.lowering import lower_convolution as convolution
 from mizzen.frontends.tflite.lowering import lower_elementwise as elementwise
+from mizzen.frontends.tflite.lowering import lower_functions as functions
 from mizzen.frontends.tflite.lowering import lower_gather as gather
 from mizzen.frontends.tflite.lowering import lower_pooling as pooling
 from mizzen.frontends.tflite.lowering import lower_reduction as reduction
@@ -27,6 +28,7 @@ __all__ = [
     "arrangement",
     "convolution",
     "elementwise",
+    "functions",
     "gather",
     "pooling",
     "reduction",

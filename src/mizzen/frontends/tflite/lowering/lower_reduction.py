@@ -25,8 +25,11 @@ MOST_SHIFTED = 32
 def total(call: Call) -> Value:
     """RESCALE (zero point off), REDUCE_SUM along each axis, RESCALE, RESHAPE.
 
-    A mean's multiplier is that of the scales divided by the number of elements.
+    A mean's multiplier is that of the scales divided by the number of elements. 32-bit elements are
+    summed as they are.
     """
+    if call.output().type is FileType.INT32:
+        return _plain_sum(call)
     call.need_types(FileType.INT8, FileType.INT16, FileType.UINT8)
     before, after = call.quantization(call.input(0)), call.quantization(call.output())
     value, axes = call.value(), _axes(call)
@@ -46,6 +49,15 @@ def total(call: Call) -> Value:
         zero_points=(0, after.zero_point),
         quantization=after,
     )
+    return call.b("RESHAPE", value, call.b.shape(call.output().shape))
+
+
+def _plain_sum(call: Call) -> Value:
+    call.need(call.operator.kind == "SUM", "its mean of 32 bits is a kernel's of its own")
+    call.need_types(FileType.INT32)
+    value = call.value()
+    for axis in _axes(call):
+        value = call.b("REDUCE_SUM", value, axis=axis)
     return call.b("RESHAPE", value, call.b.shape(call.output().shape))
 
 
