@@ -23,6 +23,9 @@ Result = Value | tuple[Value, ...]
 INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
 """Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
 
+SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE"})
+"""Operators whose outputs may be of another type than their inputs."""
+
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
 
@@ -122,7 +125,7 @@ class Context:
             if tensor.type not in INTEGERS:
                 raise RefusedError(f'its tensor "{tensor.name}" is {tensor.type.name}')
             types.add(tensor.type)
-        if len(types) > 1 and operator.kind != "QUANTIZE":
+        if len(types) > 1 and operator.kind not in SEVERAL_TYPES:
             names = " and ".join(sorted(type.name for type in types))
             raise RefusedError(f"its tensors are {names}")
 

@@ -15,6 +15,7 @@ from mizzen.frontends.tflite.lowering import lower_convolution as convolution
 from mizzen.frontends.tflite.lowering import lower_elementwise as elementwise
 from mizzen.frontends.tflite.lowering import lower_functions as functions
 from mizzen.frontends.tflite.lowering import lower_gather as gather
+from mizzen.frontends.tflite.lowering import lower_matmul as matmul
 from mizzen.frontends.tflite.lowering import lower_pooling as pooling
 from mizzen.frontends.tflite.lowering import lower_reduction as reduction
 from mizzen.frontends.tflite.lowering import lower_resize as resize
@@ -30,6 +31,7 @@ __all__ = [
     "elementwise",
     "functions",
     "gather",
+    "matmul",
     "pooling",
     "reduction",
     "requantization",

@@ -82,6 +82,17 @@ def extreme(call: Call) -> Value:
     return call.b("RESHAPE", value, call.b.shape(call.output().shape))
 
 
+@lowers("ARG_MAX")
+def place_of_greatest(call: Call) -> Value:
+    """Where the first of the greatest is along an axis: ARGMAX, RESHAPE."""
+    call.need(call.output().type is FileType.INT32, "its places are not INT32")
+    types = FileType.INT8, FileType.INT16, FileType.UINT8
+    call.need(call.input(0).type in types, f"its input is {call.input(0).type.name}")
+    axis = call.axis(call.integer(1), len(call.input(0).shape))
+    value = call.b("ARGMAX", call.value(), axis=axis)
+    return call.b("RESHAPE", value, call.b.shape(call.output().shape))
+
+
 def _axes(call: Call) -> list[int]:
     rank = len(call.input(0).shape)
     return sorted({call.axis(axis, rank) for axis in call.integers(1)})

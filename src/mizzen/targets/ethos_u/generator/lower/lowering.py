@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.targets.ethos_u.generator.lower import (
+    argmax,
     elementwise,
     matrices,
     reductions,
@@ -35,7 +36,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
 
-RULED = (elementwise, matrices, reductions, resizing, softmax, windows)
+RULED = (argmax, elementwise, matrices, reductions, resizing, softmax, windows)
 """Importing them registers their rules."""
 
 assert RULES, RULED
