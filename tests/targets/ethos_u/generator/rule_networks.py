@@ -112,11 +112,36 @@ def enlarged(seed: int) -> bytes:
     return net.finish([x], [y])
 
 
+def curve(seed: int) -> bytes:
+    """LOGISTIC or TANH of 16 bits, of a scale that is a power of two or of any."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("curve")
+    shape = _shape(rng, int(rng.integers(1, 5)))
+    exact = 2.0 ** -int(rng.integers(9, 14))
+    scale = exact if seed % 2 else float(rng.uniform(0.00002, 0.002))
+    x = net.tensor("x", shape, "int16", scale)
+    y = net.tensor("y", shape, "int16", 2.0**-15)
+    net.operator(("LOGISTIC", "TANH")[seed // 2 % 2], [x], [y])
+    return net.finish([x], [y])
+
+
+def softmax_of_lines(seed: int) -> bytes:
+    """SOFTMAX of 16 bits, of rows of up to 200 elements."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("softmax")
+    shape = *_shape(rng, int(rng.integers(0, 3))), int(rng.integers(1, 200))
+    x = net.tensor("x", shape, "int16", float(10 ** rng.uniform(-4.5, -2.5)))
+    y = net.tensor("y", shape, "int16", 2.0**-15)
+    options = {"beta": float(rng.uniform(0.3, 2))}
+    net.operator("SOFTMAX", [x], [y], ("SoftmaxOptions", options))
+    return net.finish([x], [y])
+
+
 NETWORKS: dict[str, Callable[[int], bytes]] = {
+    "curve": curve,
     "enlarged": enlarged,
     "joined_of_scales": joined_of_scales,
     "mirrored": mirrored,
     "place_of_greatest": place_of_greatest,
     "products": products,
     "repeated": repeated,
+    "softmax_of_lines": softmax_of_lines,
 }

@@ -41,8 +41,6 @@ REFUSED = {
     "gelu_table_1x5x7x9_int16",
     "gelu_table_approximate_1x5x7x9_int16",
     "log_table_1x5x7x9_uint8",
-    "logistic_1x5x7x9_int16",
-    "logistic_wide_1x5x7x9_int16",
     "max_pool_2d_1x300x2x3_k260x1_s1x1_d1x1_valid_int8",
     "quantize_int32_int16",
     "quantize_int32_int8",
@@ -52,10 +50,6 @@ REFUSED = {
     "relu_n1_to_1_1x5x7x9_int32",
     "resize_bilinear_odd_ratio",
     "rsqrt_table_1x5x7x9_uint8",
-    "softmax_1x20_int16",
-    "softmax_1x20_uint8",
-    "tanh_1x5x7x9_int16",
-    "tanh_wide_1x5x7x9_int16",
 }
 """Cases of these that no rule takes."""
 

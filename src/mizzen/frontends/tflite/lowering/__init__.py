@@ -12,6 +12,7 @@ could be better done together is left to the passes.
 from mizzen.frontends.tflite.lowering import lower_activation as activation
 from mizzen.frontends.tflite.lowering import lower_arrangement as arrangement
 from mizzen.frontends.tflite.lowering import lower_convolution as convolution
+from mizzen.frontends.tflite.lowering import lower_curves as curves
 from mizzen.frontends.tflite.lowering import lower_elementwise as elementwise
 from mizzen.frontends.tflite.lowering import lower_functions as functions
 from mizzen.frontends.tflite.lowering import lower_gather as gather
@@ -28,6 +29,7 @@ __all__ = [
     "activation",
     "arrangement",
     "convolution",
+    "curves",
     "elementwise",
     "functions",
     "gather",

@@ -235,12 +235,14 @@ def _lines(call: Call, function: Function) -> Value:
     return rescale(b, wide, FRACTION, DType.INT16, bound=1 << 23, quantization=y)
 
 
-def line_entries(function: Function, before: float, after: float) -> Numbers:
+def line_entries(function: Function, before: float, after: float, zero_point: int = 0) -> Numbers:
     """Return the 513 entries of a table between integers of 16 bits of two scales.
+
+    `zero_point` is that of what the table is of.
 
     Each is moved by half of what the line is off in its middle, in float32, as kernels do.
     """
-    low, high = (np.float32(value) * np.float32(before) for value in (-32768, 32767))
+    low, high = (np.float32(v - zero_point) * np.float32(before) for v in (-32768, 32767))
     least, most = (np.float32(value) * np.float32(after) for value in (-32768, 32767))
     step = (high - low) / np.float32(LINES)
     starts = low + np.arange(LINES, dtype=np.float32) * step

@@ -21,19 +21,17 @@ from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
 from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE, plain
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
-from mizzen.targets.ethos_u.generator.lower.softmax import Words
-from mizzen.targets.ethos_u.generator.lower.views import View, rows
+from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.lower.windows import LARGEST_POOL
+from mizzen.targets.ethos_u.generator.lower.words import Words, greatest_of_rows
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Elementwise,
-    Kernel,
     Map,
-    Pooling,
     Scalar,
     Table,
 )
-from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode, RoundMode
+from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, RoundMode
 
 INT8, INT16 = np.dtype(np.int8), np.dtype(np.int16)
 MOST_PLACES = 32767
@@ -88,12 +86,12 @@ class Places:
         """Write the place of the greatest of each row to [N, 1]."""
         count = self.view.shape[1]
         left = np.arange(count, 0, -1)
-        greatest = self._greatest(self.view)
+        greatest = greatest_of_rows(self.emitter, self.origin, self.view)
         if self.emitter.dtype(self.view) == INT8 and count <= MOST_OF_BYTES:
             counted = self._equal(greatest, left.astype(np.int8))
         else:
             counted = self._counted(greatest, left)
-        first = self._greatest(counted)
+        first = greatest_of_rows(self.emitter, self.origin, counted)
         number = Scalar(count, self.emitter.dtype(first))
         wide = Activation(*NARROW_RANGE)
         for ifm, ifm2, ofm in each_with(self.emitter, first, number, target):
@@ -130,25 +128,6 @@ class Places:
             self._add(ElementwiseMode.MUL, ifm, ifm2, ofm, plain(DType.INT16).activation)
         return counted
 
-    def _greatest(self, view: View) -> View:
-        """Add what finds the greatest of each row: a window as wide as a row, of one channel."""
-        dtype = self.emitter.dtype(view)
-        made = self.emitter.tensor("greatest", (view.shape[0], 1), dtype)
-        narrow = plain(DType.INT8 if dtype == INT8 else DType.INT16).activation
-        for one, place in rows(view, made):
-            self.emitter.operations.append(
-                Pooling(
-                    self.origin,
-                    PoolingMode.MAX,
-                    self.emitter.map(_of_one_channel(one)),
-                    self.emitter.map(_of_one_channel(place)),
-                    Kernel(1, view.shape[1]),
-                    ONE,
-                    narrow,
-                )
-            )
-        return made
-
     def _add(
         self,
         mode: ElementwiseMode,
@@ -175,9 +154,3 @@ class Places:
                 rounding=RoundMode.NATURAL,
             )
         )
-
-
-def _of_one_channel(view: View) -> View:
-    """Return rows [1, N, C] as an image [N, C, 1]."""
-    _, height, width = view.shape
-    return View(view.tensor, view.offset, (height, width, 1), (*view.strides[1:], 1))

@@ -14,6 +14,7 @@ from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.targets.ethos_u.generator.lower import (
     argmax,
+    curves,
     elementwise,
     matrices,
     reductions,
@@ -36,7 +37,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
 
-RULED = (argmax, elementwise, matrices, reductions, resizing, softmax, windows)
+RULED = (argmax, curves, elementwise, matrices, reductions, resizing, softmax, windows)
 """Importing them registers their rules."""
 
 assert RULES, RULED
