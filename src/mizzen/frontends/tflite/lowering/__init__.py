@@ -16,6 +16,7 @@ from mizzen.frontends.tflite.lowering import lower_curves as curves
 from mizzen.frontends.tflite.lowering import lower_elementwise as elementwise
 from mizzen.frontends.tflite.lowering import lower_functions as functions
 from mizzen.frontends.tflite.lowering import lower_gather as gather
+from mizzen.frontends.tflite.lowering import lower_lstm as lstm
 from mizzen.frontends.tflite.lowering import lower_matmul as matmul
 from mizzen.frontends.tflite.lowering import lower_pooling as pooling
 from mizzen.frontends.tflite.lowering import lower_reduction as reduction
@@ -33,6 +34,7 @@ __all__ = [
     "elementwise",
     "functions",
     "gather",
+    "lstm",
     "matmul",
     "pooling",
     "reduction",
