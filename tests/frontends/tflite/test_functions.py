@@ -82,3 +82,15 @@ def test_the_negative_of_the_least_integer_is_itself() -> None:
     (got,) = evaluate(lowered(network), [least])
     assert got.tolist() == results(network, [least[np.newaxis]])[0][0].tolist()
     assert got[0, 0] == -32768
+
+
+def test_the_negative_of_unsigned_bytes_is_that_of_what_they_stand_for() -> None:
+    """No kernel takes them."""
+    net = NetworkBuilder("unsigned")
+    x = net.tensor("x", (1, 256), "uint8", 0.1, 120)
+    y = net.tensor("y", (1, 256), "uint8", 0.05, 130)
+    net.operator("NEG", [x], [y])
+    every = np.arange(256).astype(np.uint8).reshape(1, -1)
+    (got,) = evaluate(lowered(net.finish([x], [y])), [every])
+    wanted = np.clip(-2 * (every.astype(np.int64) - 120) + 130, 0, 255)
+    assert got.tolist() == wanted.tolist()

@@ -135,10 +135,61 @@ def softmax_of_lines(seed: int) -> bytes:
     return net.finish([x], [y])
 
 
+def dense_of_computed(seed: int) -> bytes:
+    """FULLY_CONNECTED whose weights are an input, with a bias or without."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("dense")
+    rows, inputs, outputs = _shape(rng, 3, 20)
+    x = net.tensor("x", (rows, inputs), "int8", 0.05, 3)
+    weights = net.tensor("w", (outputs, inputs), "int8", 0.01, -2)
+    given = [x, weights]
+    if seed % 2:
+        bias = rng.integers(-5000, 5000, outputs).astype(np.int32)
+        given.append(net.constant("b", bias, 0.0005))
+    y = net.tensor("y", (rows, outputs), "int8", 0.05 * float(np.sqrt(inputs)), -5)
+    options = {"fused_activation_function": seed // 2 % 2}
+    net.operator("FULLY_CONNECTED", given, [y], ("FullyConnectedOptions", options))
+    return net.finish([x, weights], [y])
+
+
+def mean_of_three_axes(seed: int) -> bytes:
+    """MEAN of all but the channels."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("mean")
+    shape = int(rng.integers(2, 4)), *_shape(rng, 3)
+    dtype = ("int8", "int16", "uint8")[seed % 3]
+    x = net.tensor("x", shape, dtype, 0.1)
+    axes = net.constant("axes", np.array([0, 1, 2], np.int32))
+    y = net.tensor("y", (1, 1, 1, shape[3]), dtype, 0.03)
+    net.operator("MEAN", [x, axes], [y], ("ReducerOptions", {"keep_dims": True}))
+    return net.finish([x], [y])
+
+
+def broadcast(seed: int) -> bytes:
+    """MAXIMUM, MUL, ADD or SQUARED_DIFFERENCE of operands that broadcast to each other."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("broadcast")
+    shape = _shape(rng, int(rng.integers(1, 5)))
+    dtype = ("int8", "int16")[seed % 2]
+    own = [tuple(1 if rng.integers(3) == 0 else extent for extent in shape) for _ in "xy"]
+    kind, table = (
+        ("MAXIMUM", "MaximumMinimumOptions"),
+        ("MUL", "MulOptions"),
+        ("ADD", "AddOptions"),
+        ("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
+    )[seed // 2 % 4]
+    scale = {"int8": 0.05, "int16": 0.0004}[dtype]
+    x, y = (net.tensor("t", part, dtype, scale) for part in own)
+    wide = scale if kind == "MAXIMUM" else 13 * scale
+    z = net.tensor("z", tuple(max(pair) for pair in zip(*own, strict=True)), dtype, wide)
+    net.operator(kind, [x, y], [z], (table, {}))
+    return net.finish([x, y], [z])
+
+
 NETWORKS: dict[str, Callable[[int], bytes]] = {
+    "broadcast": broadcast,
     "curve": curve,
+    "dense_of_computed": dense_of_computed,
     "enlarged": enlarged,
     "joined_of_scales": joined_of_scales,
+    "mean_of_three_axes": mean_of_three_axes,
     "mirrored": mirrored,
     "place_of_greatest": place_of_greatest,
     "products": products,

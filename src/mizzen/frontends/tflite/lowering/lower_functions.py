@@ -45,6 +45,9 @@ LINES = 512
 FRACTION = Scale(np.array([1 << 23]), np.array([30]), rounding=RoundingMode.SINGLE_ROUND)
 """Takes the 7 bits off that a table of 16 bits has behind the point."""
 
+MOST_REAL = 1e30
+"""What is to be less than this has no infinity near it in float32."""
+
 LARGEST = 1 << 20
 """Beyond what a table's entries are clipped to, whatever they are."""
 
@@ -148,20 +151,30 @@ def magnitude(call: Call) -> Value:
     """The magnitude, in another scale: TABLE; of 16 bits RESCALE (zero point off), ABS, RESCALE."""
     dtype = call.need_types(*BYTES, FileType.INT16)
     x, y = call.quantization(call.input(0)), call.quantization(call.output())
-    ratio = x.scale / y.scale
-    call.need(isfinite(ratio), "its scales are too far apart")
-    multipliers, exponents = multiplier_of(ratio)
     if dtype is not FileType.INT16:
-        plain = np.abs(EVERY - x.zero_point)
-        call.need(int(exponents[0]) < 23, "its scales overflow in TFLite's kernel")
-        if x.scale != y.scale:
-            plain = fixed_point.scaled(plain, int(multipliers[0]), int(exponents[0]))
-        return _table(call, plain + y.zero_point)
+        return _table(call, _rescaled(call, np.abs(EVERY - x.zero_point)) + y.zero_point)
     call.need(not x.zero_point and not y.zero_point, "its 16-bit tensors have zero points")
     b, value = call.b, call.value()
-    scale = IDENTITY if x.scale == y.scale else scale_of(ratio)
+    scale = IDENTITY if x.scale == y.scale else scale_of(_ratio(call))
     bound = reach(value.dtype, 0) + 1
     return rescale(b, b("ABS", centered(b, value)), scale, value.dtype, bound=bound, quantization=y)
+
+
+def _ratio(call: Call) -> float:
+    """Return the input's scale divided by the output's."""
+    ratio = call.quantization(call.input(0)).scale / call.quantization(call.output()).scale
+    call.need(isfinite(ratio), "its scales are too far apart")
+    return ratio
+
+
+def _rescaled(call: Call, values: Numbers, sign: int = 1) -> Numbers:
+    """Return integers in the output's scale."""
+    ratio = _ratio(call)
+    if ratio == 1:
+        return values * sign
+    multipliers, exponents = multiplier_of(ratio)
+    call.need(int(exponents[0]) < 23, "its scales overflow in TFLite's kernel")
+    return fixed_point.scaled(values * sign, int(multipliers[0]), int(exponents[0]))
 
 
 @lowers("NEG")
@@ -178,8 +191,7 @@ def negative(call: Call) -> Value:
         return _table(call, np.where(EVERY > -128, -EVERY, EVERY))
     if dtype is FileType.UINT8:
         x, y = call.quantization(call.input(0)), call.quantization(call.output())
-        call.need(x == y, "its output has another quantisation than its input")
-        return _table(call, 2 * x.zero_point - EVERY)
+        return _table(call, _rescaled(call, EVERY - x.zero_point, -1) + y.zero_point)
     b, ones = call.b, (1,) * value.type.rank
     nothing = b.constant(np.zeros(ones), DType.INT32)
     if dtype is FileType.INT32:
@@ -229,7 +241,9 @@ def _lines(call: Call, function: Function) -> Value:
     """Add a table of 16 bits, and what takes its fraction off."""
     x, y = call.quantization(call.input(0)), call.quantization(call.output())
     call.need(not x.zero_point and not y.zero_point, "its 16-bit tensors have zero points")
+    call.need(function(x.scale * 32767) < MOST_REAL, "its kernel computes beyond float32")
     entries = line_entries(function, x.scale, y.scale)
+    call.need(int(np.abs(np.diff(entries)).max()) < 1 << 15, "a line of its table is too steep")
     b = call.b
     wide = b("TABLE", call.value(), b.constant(entries, DType.INT16))
     return rescale(b, wide, FRACTION, DType.INT16, bound=1 << 23, quantization=y)

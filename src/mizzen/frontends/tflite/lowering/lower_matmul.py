@@ -1,4 +1,4 @@
-"""Products of two computed matrices.
+"""Products of two computed matrices, and dense layers of computed weights.
 
 Ref: TFLite Micro, kernels/batch_matmul.cc and internal/reference/batch_matmul.h.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite.context import Call, kept, lowers, zero
 from mizzen.frontends.tflite.lowering.requantization import (
+    activated,
     reach,
     rescale,
     scale_of,
@@ -52,6 +55,42 @@ def batch_matmul(call: Call) -> Value:
         zero_points=(0, output.zero_point),
         quantization=output,
     )
+    return b("RESHAPE", value, b.shape(call.output().shape), quantization=output)
+
+
+def dense_of_computed(call: Call) -> Value:
+    """[..., IC], computed weights [OC,IC]: RESHAPE, TRANSPOSE, MATMUL [, ADD], RESCALE [, CLAMP],
+    RESHAPE."""
+    call.need_types(FileType.INT8, tensors=(call.input(0), call.input(1), call.output()))
+    call.need(call.option("weights_format") == 0, "its weights are shuffled")
+    b, output = call.b, call.quantization(call.output())
+    x, y = (call.quantization(call.input(index)) for index in (0, 1))
+    value, weights = call.value(0), call.value(1)
+    call.need(weights.type.rank == 2, "its weights are no matrix")
+    outputs, inputs = weights.shape
+    rows = value.type.elements // inputs
+    left = b("RESHAPE", value, b.shape((1, rows, inputs)), quantization=kept(value))
+    right = b("RESHAPE", weights, b.shape((1, outputs, inputs)), quantization=kept(weights))
+    right = b("TRANSPOSE", right, perms=(0, 2, 1), quantization=kept(weights))
+    zeros = (zero(b, DType.INT8, x.zero_point), zero(b, DType.INT8, y.zero_point))
+    bound = inputs * reach(DType.INT8, x.zero_point) * reach(DType.INT8, y.zero_point) + 1
+    sums = b("MATMUL", left, right, *zeros)
+    if call.has(2):
+        call.need(call.input(2).type is FileType.INT32, "its bias is not INT32")
+        bias = call.contents(2).reshape(1, 1, outputs)
+        bound += int(np.abs(bias).max())
+        sums = b("ADD", sums, b.constant(bias, DType.INT32))
+    call.need(bound < 1 << 31, "its sums can overflow")
+    value = rescale(
+        b,
+        sums,
+        scale_of(x.scale * y.scale / output.scale),
+        DType.INT8,
+        bound=bound,
+        zero_points=(0, output.zero_point),
+        quantization=output,
+    )
+    value = activated(call, value, output)
     return b("RESHAPE", value, b.shape(call.output().shape), quantization=output)
 
 
