@@ -49,3 +49,47 @@ def lstm(seed: int) -> bytes:
     table = "UnidirectionalSequenceLSTMOptions", options
     net.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", order, [y], table, intermediates=between)
     return net.finish([x], [y])
+
+
+def started(seed: int) -> bytes:
+    """Sums of the input and what was kept of it, which starts with any numbers, of any type.
+
+    One variable is read and never written, one keeps what it has, one is written and never read.
+    """
+    rng, net = np.random.default_rng(seed), NetworkBuilder("started")
+    dtype = ("int8", "int16", "int32")[seed % 3]
+    shape = 1, int(rng.integers(1, 5)), int(rng.integers(1, 20))
+    zero = -3 if dtype == "int8" else 0
+    info = np.iinfo(dtype if dtype != "int32" else "int16")
+
+    def tensor(name: str) -> int:
+        return net.tensor(name, shape, dtype, 0.1, zero)
+
+    def variable(name: str) -> int:
+        handle = net.resource(name)
+        net.operator("VAR_HANDLE", [], [handle], ("VarHandleOptions", {"shared_name": name}))
+        first = rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+        net.initial(name, first, 0.1, zero)
+        return handle
+
+    def read(handle: int, name: str) -> int:
+        found = tensor(name)
+        net.operator("READ_VARIABLE", [handle], [found], ("ReadVariableOptions", {}))
+        return found
+
+    def assign(handle: int, value: int) -> None:
+        net.operator("ASSIGN_VARIABLE", [handle, value], [], ("AssignVariableOptions", {}))
+
+    def greater(one: int, other: int) -> int:
+        found = tensor("greater")
+        net.operator("MAXIMUM", [one, other], [found], ("MaximumMinimumOptions", {}))
+        return found
+
+    x = tensor("x")
+    before, same, kept, given = (variable(name) for name in ("before", "same", "kept", "given"))
+    last, held = read(before, "last"), read(kept, "held")
+    assign(before, x)
+    assign(kept, held)
+    assign(given, x)
+    result = greater(x, greater(last, greater(read(same, "constant"), held)))
+    return net.finish([x], [result, last])

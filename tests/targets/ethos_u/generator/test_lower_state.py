@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from ....compiler.ethos_u.test_variables import ORDERS  # noqa: TID252 tests are no package with a name
-from .recurrent_networks import lstm
+from .recurrent_networks import lstm, started
 from .streaming_networks import random_streaming, streaming_network
 
 STEPS = 12
@@ -65,6 +65,17 @@ def _drawn(draw: np.random.Generator, tensor: Tensor) -> np.ndarray:
     assert tensor.dtype is not None
     info = np.iinfo(tensor.dtype.str)
     return draw.integers(info.min, info.max, tensor.shape, endpoint=True).astype(tensor.dtype)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_variables_start_with_any_numbers(seed: int) -> None:
+    """A runtime sets all variable tensors to the number for zero."""
+    data = started(seed)
+    for row in lower(lower_with_state(read(data, "network.tflite")).graph).states:
+        zero = 0 if row.type.quantization is None else row.type.quantization.zero_point
+        assert row.initial is not None
+        assert (row.initial == zero).all()
+    require_same_steps(data, ("ethos-u55-128", "ethos-u65-256")[seed % 2])
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -25,12 +25,12 @@ from mizzen.targets.ethos_u.generator.lower import (
 from mizzen.targets.ethos_u.generator.lower.carrying import carried
 from mizzen.targets.ethos_u.generator.lower.context import Node
 from mizzen.targets.ethos_u.generator.lower.emission import Interface, emitted
+from mizzen.targets.ethos_u.generator.lower.first_values import State
 from mizzen.targets.ethos_u.generator.lower.movement import moved
 from mizzen.targets.ethos_u.generator.lower.planning import RULES, node_of
 from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError
 from mizzen.targets.ethos_u.generator.lower.states import (
     NONE,
-    State,
     States,
     node_of_read,
     states_of,
