@@ -45,11 +45,12 @@ def saved(graph: Graph, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("initial", [0, 3])
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
 def test_variables_are_kept_from_one_inference_to_the_next(
-    accelerator: str, tmp_path: Path
+    accelerator: str, initial: int, tmp_path: Path
 ) -> None:
-    path = saved(delay(), tmp_path)
+    path = saved(delay(initial), tmp_path)
     artifact = mizzen.compile(path, accelerator, target_options=OWN)
     report = report_of(artifact)
     assert {row.device for row in report.placements} == {Device.NPU}
@@ -64,17 +65,6 @@ def test_variables_are_kept_from_one_inference_to_the_next(
         (wanted,) = evaluate(graph, [given], variables=variables)
         found = session.run(given)
         assert np.array_equal(found[0] if isinstance(found, tuple) else found, wanted)
-
-
-def test_variables_that_are_not_zero_at_first_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(MizzenError) as caught:
-        mizzen.compile(saved(delay(3), tmp_path), "ethos-u55-128", target_options=OWN)
-    said = caught.value.diagnostic
-    assert said.code == "E158"
-    assert said.message.endswith(
-        "Mizzen's own code cannot keep it: variable kept starts with other numbers than zero"
-    )
-    assert said.help == "make the variable an input, and what is written to it an output"
 
 
 def test_variables_without_an_initial_value_are_refused() -> None:
