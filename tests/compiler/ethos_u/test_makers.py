@@ -47,6 +47,8 @@ def without_vela(monkeypatch: pytest.MonkeyPatch) -> None:
         find_spec("ethosu.regor")
 
 
+
+
 @pytest.mark.usefixtures("without_vela")
 @pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512"])
 def test_u55_and_u65_need_no_vela(accelerator: str) -> None:
@@ -179,7 +181,7 @@ def test_a_map_that_an_input_is_written_over_is_right() -> None:
     net = Net()
     data = net.finish([net.first, net.second], [net.twice(net.sum)])
     artifact = mizzen.compile(data, U55)
-    given = np.full((4, 4, 8), 3, np.int8)
+    given = np.full((1, 1, 4, 4, 8), 3, np.int8)
     assert report_of(artifact).arena_bytes <= 384
     assert np.array_equal(
         artifact.run(given, given),

@@ -83,16 +83,15 @@ def test_what_velas_core_is_known_to_get_wrong_is_refused_for_it(make: Make) -> 
     assert refused.reasons[GROUP].rule == "compiler-defect"
 
 
-def test_what_no_rule_takes_is_refused_with_the_rules_reason() -> None:
-    graph = grouped(lambda b, value: b("REVERSE", value, axis=1))
-    refused = OwnRegions(resolve(U55)).compile(extract(graph, [GROUP]), None)
+def test_what_no_rule_takes_is_refused_with_the_reason() -> None:
+    def make(b: Builder, value: Value) -> Value:
+        return b("BITWISE_XOR", value, value)
+
+    refused = OwnRegions(resolve(U55)).compile(extract(grouped(make), [GROUP]), None)
     assert isinstance(refused, RegionRefusal)
     reason = refused.reasons[GROUP]
-    assert reason.rule == "no-rule"
-    assert reason.message == (
-        "the NPU does not compute this REVERSE: no rule has a form of REVERSE"
-    )
-    assert reason.source == "Mizzen's rules for Ethos-U55 and U65"
+    assert reason.rule == "no-form"
+    assert reason.message == "Ethos-U55 has no form of BITWISE_XOR, but Ethos-U85 has"
 
 
 def test_code_that_the_proof_finds_wrong_is_made_again_without_a_search(

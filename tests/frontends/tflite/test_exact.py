@@ -24,7 +24,7 @@ ARITHMETIC = (
 )
 MOVING = (
     "RESHAPE SQUEEZE EXPAND_DIMS CONCATENATION SPLIT SPLIT_V SLICE PAD STRIDED_SLICE PADV2 PACK "
-    "TRANSPOSE UNPACK RESIZE_NEAREST_NEIGHBOR GATHER REDUCE_MAX REDUCE_MIN"
+    "TRANSPOSE UNPACK TILE MIRROR_PAD RESIZE_NEAREST_NEIGHBOR GATHER REDUCE_MAX REDUCE_MIN"
 )
 FUNCTIONS = "RELU_N1_TO_1 RELU_0_TO_1 LOGISTIC TANH HARD_SWISH LEAKY_RELU"
 
@@ -32,20 +32,20 @@ WHOLE: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ARITHMETIC.split(), BYTES_AND_WORDS),
     **dict.fromkeys(MOVING.split(), MOVES),
     **dict.fromkeys(FUNCTIONS.split(), ("int8", "uint8")),
-    **dict.fromkeys(("PRELU", "RESIZE_BILINEAR"), ("int8",)),
+    **dict.fromkeys(("ELU", "PRELU", "RSQRT"), ("int8",)),
+    "ARG_MAX": ("int8", "uint8"),
+    "BATCH_MATMUL": ("int8", "int16"),
+    "RESIZE_BILINEAR": BYTES_AND_WORDS,
+    **dict.fromkeys(("ABS", "EXP", "LOG"), ("int8", "int16")),
+    **dict.fromkeys(("LEAKY_RELU", "SQUARED_DIFFERENCE"), ("int8", "int16")),
+    "GELU": ("int8", "uint8"),
+    "NEG": ("int8", "int16"),
 }
 """Operators of the suite, and types of their data, that need no CUSTOM operation."""
 
-LEFT = frozenset({"concatenation_of_scales"})
-"""Networks of these that have no exact form: LiteRT rescales in float32."""
-
 
 def whole_cases() -> list[Case]:
-    return [
-        case
-        for case in cases()
-        if case.dtype in WHOLE.get(case.operator, ()) and case.name not in LEFT
-    ]
+    return [case for case in cases() if case.dtype in WHOLE.get(case.operator, ())]
 
 
 def assert_whole(found: Lowered) -> None:

@@ -14,6 +14,7 @@ from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.model import ABSENT, Model, Operator, Tensor
 from mizzen.frontends.tflite.tflite_tensors import DTYPES, Array, quantization_of, to_graph, type_of
+from mizzen.frontends.tflite.variables import held_unassigned
 from mizzen.graph import DType, Graph, Quantization, Value, integer_range
 from mizzen.ops import Builder
 from mizzen.ops.control_flow import Custom
@@ -22,6 +23,9 @@ Result = Value | tuple[Value, ...]
 
 INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
 """Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
+
+SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE"})
+"""Operators whose outputs may be of another type than their inputs."""
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
@@ -122,7 +126,7 @@ class Context:
             if tensor.type not in INTEGERS:
                 raise RefusedError(f'its tensor "{tensor.name}" is {tensor.type.name}')
             types.add(tensor.type)
-        if len(types) > 1 and operator.kind != "QUANTIZE":
+        if len(types) > 1 and operator.kind not in SEVERAL_TYPES:
             names = " and ".join(sorted(type.name for type in types))
             raise RefusedError(f"its tensors are {names}")
 
@@ -274,6 +278,36 @@ class Call:
         tensor = self.input(index)
         return constant_value(self.b, tensor, self.contents(index).reshape(shape), quantization)
 
+    def state(self, index: int) -> Value:
+        """Return what an input that is a variable tensor holds: VARIABLE, VARIABLE_READ.
+
+        It holds the number for zero at first. Ref: TFLite Micro, micro_interpreter_graph.cc,
+        ResetVariableTensors.
+        """
+        tensor, b = self.input(index), self.b
+        type, name = type_of(tensor, b.origin), _variable_name(tensor)
+        initial = to_graph(tensor, held_unassigned(tensor))
+        b.many("VARIABLE", name=name, type=type, initial=initial)
+        return b("VARIABLE_READ", name=name, type=type)
+
+    def keep(self, index: int, value: Value) -> None:
+        """Let an input that is a variable tensor hold a value: RESHAPE, VARIABLE_WRITE."""
+        tensor, b = self.input(index), self.b
+        shaped = b("RESHAPE", value, b.shape(tensor.shape), quantization=quantization_of(tensor))
+        b.many("VARIABLE_WRITE", shaped, name=_variable_name(tensor))
+
+    def part(self, kind: str, value: Value, options: dict[str, Any]) -> Value:
+        """Add what another operator computes of one value, of the same type: CUSTOM."""
+        note = Note(self.operator.index, (), (), "TOSA has no exact form of it", None, options)
+        (result,) = self.b.custom(
+            f"{DOMAIN}.{kind}",
+            [value],
+            [value.type.quantized(None)],
+            domain_name=DOMAIN,
+            implementation_attrs=_written(note),
+        )
+        return result
+
     def quantization(self, tensor: Tensor) -> Quantization:
         """Return the scale and zero point that a tensor must have, as one for all of it."""
         found = quantization_of(tensor)
@@ -292,6 +326,10 @@ class Call:
         return first
 
 
+def _variable_name(tensor: Tensor) -> str:
+    return f"{tensor.name}.{tensor.index}"
+
+
 Lowering = Callable[[Call], Result]
 LOWERINGS: dict[str, Lowering] = {}
 """Builtin operator to what lowers it."""
@@ -303,6 +341,21 @@ def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
     def register(function: Lowering) -> Lowering:
         for kind in kinds:
             LOWERINGS[kind] = function
+        return function
+
+    return register
+
+
+LOWERINGS_WITH_STATE: dict[str, Lowering] = {}
+"""Builtin operator that keeps state to what lowers it where the graph may have variables."""
+
+
+def lowers_with_state(*kinds: str) -> Callable[[Lowering], Lowering]:
+    """Register what lowers operators whose state becomes variables of the graph."""
+
+    def register(function: Lowering) -> Lowering:
+        for kind in kinds:
+            LOWERINGS_WITH_STATE[kind] = function
         return function
 
     return register
@@ -335,3 +388,8 @@ def zero(b: Builder, dtype: DType, value: int = 0) -> Value:
     if not low <= value <= high:
         raise RefusedError(f"a zero point of {value} is out of range for {dtype.value}")
     return b.constant(np.array([value]), dtype)
+
+
+def no_shift(b: Builder) -> Value:
+    """Return the shift of a MUL that does not shift."""
+    return b.constant([0], DType.INT8)

@@ -16,6 +16,7 @@ from mizzen.frontends.tflite.context import Context
 from mizzen.frontends.tflite.model import Model, Operator
 from mizzen.frontends.tflite.reading import require_quantized
 from mizzen.frontends.tflite.state import StateContext, variables_of
+from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops import Builder
 
@@ -57,13 +58,16 @@ def lower(model: Model) -> Lowered:
 
 
 def lower_with_state(model: Model) -> Lowered:
-    """Lower a network with its resource variables as variables of the graph. Raises as `lower`.
+    """Lower a network with its state as variables of the graph. Raises as `lower`.
 
-    VAR_HANDLE and CALL_ONCE give no operations: what variables hold at first is VARIABLE's.
-    Networks whose variables TOSA has no form of are lowered as by `lower`.
+    State is resource variables and variable tensors. VAR_HANDLE and CALL_ONCE give no operations:
+    what variables hold at first is VARIABLE's. Networks whose resource variables TOSA has no form
+    of are lowered as by `lower`.
     """
     variables = variables_of(model)
-    return lower(model) if variables is None else _lowered(StateContext(model, variables), model)
+    if variables is None and any(row.kind in VARIABLE_KINDS for row in model.main.operators):
+        return lower(model)
+    return _lowered(StateContext(model, variables or {}), model)
 
 
 def _lowered(context: Context, model: Model) -> Lowered:

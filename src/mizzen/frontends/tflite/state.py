@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Origin
-from mizzen.frontends.tflite.context import INTEGERS, Context
+from mizzen.frontends.tflite.context import (
+    INTEGERS,
+    LOWERINGS_WITH_STATE,
+    Call,
+    Context,
+)
 from mizzen.frontends.tflite.model import Model, Operator, Tensor
 from mizzen.frontends.tflite.tflite_tensors import Array, to_graph, type_of
 from mizzen.frontends.tflite.variables import (
@@ -24,6 +29,7 @@ from mizzen.frontends.tflite.variables import (
     held_unassigned,
     is_in_branches,
 )
+from mizzen.graph import Value
 from mizzen.ops import Builder
 
 
@@ -91,6 +97,13 @@ class StateContext(Context):
             type = type_of(row.tensor, outside.origin)
             initial = to_graph(row.tensor, row.initial)
             outside.many("VARIABLE", name=row.name, type=type, initial=initial)
+
+    def _lowered(self, operator: Operator, builder: Builder) -> tuple[Value, ...]:
+        lowering = LOWERINGS_WITH_STATE.get(operator.kind)
+        if lowering is None or operator.custom:
+            return super()._lowered(operator, builder)
+        result = lowering(Call(self, operator, builder))
+        return result if isinstance(result, tuple) else (result,)
 
     def lower(self, operator: Operator) -> None:
         """Add an operator's operations, or one that the CPU computes."""

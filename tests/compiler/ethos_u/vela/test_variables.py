@@ -142,7 +142,7 @@ def test_order_is_the_network_s(build: Callable[[], bytes], accelerator: str) ->
     artifact = mizzen.compile(data, accelerator)
     require_exact(data, artifact, (-20, 20))
     assert artifact.report is not None
-    assert {row.kind for row in artifact.report.on_npu} == {"ADD"}
+    assert {row.kind for row in artifact.report.on_npu} - VARIABLE_KINDS == {"ADD"}
     assert artifact.report.diagnostics == ()
 
 

@@ -4,7 +4,7 @@ Written from the manuals' words and TFLite's arithmetic, apart from the simulato
 registers. Tensors lie in memories of their own, in NHWC where they have no layout, and hold
 `UNWRITTEN` until something is written. Sums are of 64 bits, and must fit the accumulators.
 
-It has no TANH and SIGMOID, whose tables belong to the simulator.
+Its TANH and SIGMOID are the simulator's, whose tables they are.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Tensor,
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
+from mizzen.targets.ethos_u.judge.sim.activation_functions import sigmoid, tanh
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
@@ -350,7 +351,10 @@ def _scaled(values: Array, multipliers: Array, shifts: Array, rounding: RoundMod
 
 def _finish(values: Array, ofm: Map, activation: Activation, memory: Memory) -> None:
     """Add the zero point, clip, look up, and write."""
-    assert activation.table is not None or activation.function == "RELU", "no curves here"
+    curve = None if activation.table is not None else CURVES[activation.function]
+    if curve is not None:
+        memory.write(ofm, curve(values))
+        return
     ranged = FORCED.get(activation.clip_range, ofm.dtype)
     if ranged.itemsize <= 2:
         info, low, high = np.iinfo(ranged), activation.minimum, activation.maximum
@@ -363,6 +367,13 @@ def _finish(values: Array, ofm: Map, activation: Activation, memory: Memory) -> 
     held = np.iinfo(ofm.dtype)
     assert held.min <= values.min() <= values.max() <= held.max, "results fit their type"
     memory.write(ofm, values)
+
+
+CURVES: dict[str, Callable[[Array], Array] | None] = {
+    "RELU": None,
+    "SIGMOID": sigmoid,
+    "TANH": tanh,
+}
 
 
 def _looked_up(values: Array, data: bytes, dtype: np.dtype[Any], index: np.dtype[Any]) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.frontends.tflite import macs, read
+from mizzen.frontends.tflite import Tensor, macs, read
 from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.targets.ethos_u.generator.emit import emit
 from mizzen.targets.ethos_u.generator.lower import Lowered, lower, lower_in_runs
@@ -19,6 +19,7 @@ from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from ....compiler.ethos_u.vela.test_variables import ORDERS  # noqa: TID252 tests are no package with a name
+from .recurrent_networks import lstm, started
 from .streaming_networks import random_streaming, streaming_network
 
 STEPS = 12
@@ -45,13 +46,41 @@ def require_same_steps(data: bytes, accelerator: str) -> None:
         assert row.initial is not None
         states.append(row.initial[np.newaxis])
     draw = np.random.default_rng(3)
-    shapes = [model.main.tensors[index].shape for index in model.main.inputs]
     for _ in range(STEPS):
-        inputs = [draw.integers(-128, 128, (1, *shape)).astype(np.int8) for shape in shapes]
+        inputs = [
+            _drawn(draw, model.main.tensors[index]).reshape(1, *edge.shape)
+            for index, edge in zip(model.main.inputs, program.inputs, strict=False)
+        ]
         outcome = simulator.run([*inputs, *states], 1)
         states = list(outcome.variables)
-        for one, other in zip(outcome.outputs, kernels.run(inputs), strict=True):
+        wanted = kernels.run([
+            row.reshape(1, *model.main.tensors[index].shape)
+            for row, index in zip(inputs, model.main.inputs, strict=True)
+        ])  # fmt: skip
+        for one, other in zip(outcome.outputs, wanted, strict=True):
             assert np.array_equal(one.ravel(), other.ravel())
+
+
+def _drawn(draw: np.random.Generator, tensor: Tensor) -> np.ndarray:
+    assert tensor.dtype is not None
+    info = np.iinfo(tensor.dtype.str)
+    return draw.integers(info.min, info.max, tensor.shape, endpoint=True).astype(tensor.dtype)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_variables_start_with_any_numbers(seed: int) -> None:
+    """A runtime sets all variable tensors to the number for zero."""
+    data = started(seed)
+    for row in lower(lower_with_state(read(data, "network.tflite")).graph).states:
+        zero = 0 if row.type.quantization is None else row.type.quantization.zero_point
+        assert row.initial is not None
+        assert (row.initial == zero).all()
+    require_same_steps(data, ("ethos-u55-128", "ethos-u65-256")[seed % 2])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_lstm_is_one_sequence(seed: int) -> None:
+    require_same_steps(lstm(seed), ("ethos-u55-128", "ethos-u65-256", "ethos-u55-32")[seed % 3])
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,8 +12,12 @@ could be better done together is left to the passes.
 from mizzen.frontends.tflite.lowering import lower_activation as activation
 from mizzen.frontends.tflite.lowering import lower_arrangement as arrangement
 from mizzen.frontends.tflite.lowering import lower_convolution as convolution
+from mizzen.frontends.tflite.lowering import lower_curves as curves
 from mizzen.frontends.tflite.lowering import lower_elementwise as elementwise
+from mizzen.frontends.tflite.lowering import lower_functions as functions
 from mizzen.frontends.tflite.lowering import lower_gather as gather
+from mizzen.frontends.tflite.lowering import lower_lstm as lstm
+from mizzen.frontends.tflite.lowering import lower_matmul as matmul
 from mizzen.frontends.tflite.lowering import lower_pooling as pooling
 from mizzen.frontends.tflite.lowering import lower_reduction as reduction
 from mizzen.frontends.tflite.lowering import lower_resize as resize
@@ -26,8 +30,12 @@ __all__ = [
     "activation",
     "arrangement",
     "convolution",
+    "curves",
     "elementwise",
+    "functions",
     "gather",
+    "lstm",
+    "matmul",
     "pooling",
     "reduction",
     "requantization",

@@ -20,8 +20,11 @@ from mizzen.frontends.tflite.context import Call, lowers
 from mizzen.frontends.tflite.lowering import fixed_point
 from mizzen.frontends.tflite.lowering.fixed_point import Numbers
 from mizzen.frontends.tflite.lowering.requantization import (
+    IDENTITY,
     REAL_BOUNDS,
     bounds_of,
+    centered,
+    halves,
     multiplier_of,
     reach,
     rescale,
@@ -137,14 +140,30 @@ def hard_swish(call: Call) -> Value:
 
 @lowers("LEAKY_RELU")
 def leaky_relu(call: Call) -> Value:
-    """x, or alpha * x where x < 0: TABLE."""
-    x, y = _bytes(call), call.quantization(call.output())
+    """x, or alpha * x where x < 0: TABLE; of 16 bits RESCALE (zero point off), MAXIMUM and MINIMUM
+    of it and 0, RESCALE of each, ADD (SUB of a negative alpha), RESCALE."""
     alpha = float(np.float32(call.option("alpha", 0.0)))
+    if call.output().type is FileType.INT16:
+        return _wide_leaky_relu(call, alpha)
+    x, y = _bytes(call), call.quantization(call.output())
     plain = EVERY - x.zero_point
     rising = _scaled(call, plain, _ratio(call, x.scale, y.scale))
     slope = _ratio(call, x.scale, y.scale, alpha)
     falling = _scaled(call, plain, abs(slope)) * int(np.sign(slope))
     return _table(call, np.where(plain >= 0, rising, falling) + y.zero_point)
+
+
+def _wide_leaky_relu(call: Call, alpha: float) -> Value:
+    call.need_types(FileType.INT16)
+    x, y = call.quantization(call.input(0)), call.quantization(call.output())
+    call.need(not x.zero_point and not y.zero_point, "its 16-bit tensors have zero points")
+    b, bound = call.b, reach(DType.INT16, 0)
+    above, below = halves(b, centered(b, call.value()))
+    slope = _ratio(call, x.scale, y.scale, alpha)
+    rising = rescale(b, above, scale_of(_ratio(call, x.scale, y.scale)), DType.INT32, bound=bound)
+    falling = rescale(b, below, scale_of(abs(slope)), DType.INT32, bound=bound)
+    value = b("SUB" if slope < 0 else "ADD", rising, falling)
+    return rescale(b, value, IDENTITY, DType.INT16, bound=0, quantization=y)
 
 
 def _ratio(call: Call, before: float, after: float, factor: float = 1.0) -> float:

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite.context import INTEGERS, Call, kept, lowers
-from mizzen.frontends.tflite.tflite_tensors import quantization_of, to_graph
+from mizzen.frontends.tflite.tflite_tensors import BYTE_OFFSET, quantization_of, to_graph
 from mizzen.graph import DType, Value, integer_range
 
 
 @lowers("CONCATENATION")
 def concatenation(call: Call) -> Value:
-    """CONCAT of the integers as they are; TFLite wants one quantisation of all."""
+    """CONCAT of the integers as they are; TFLite wants one quantisation of all.
+
+    Of unsigned bytes with scales of their own each goes through a TABLE first.
+    """
     call.need(call.option("fused_activation_function") == 0, "it has a fused activation")
     axis = call.axis(int(call.option("axis")), len(call.output().shape))
     indices = range(len(call.operator.inputs))
     call.need_types(*INTEGERS, tensors=tuple(map(call.input, indices)))
-    if call.output().type is FileType.UINT8:
-        same = {quantization_of(call.input(index)) for index in indices}
-        call.need(same == {quantization_of(call.output())}, "its unsigned inputs have other scales")
     values = [call.value(index) for index in indices]
+    if call.output().type is FileType.UINT8:
+        values = [_requantized(call, index) for index in indices]
     return call.b("CONCAT", *values, axis=axis)
+
+
+def _requantized(call: Call, index: int) -> Value:
+    """Return unsigned bytes in the output's scale, computed in float32 as LiteRT's kernel does.
+
+    Ref: TensorFlow Lite, kernels/internal/reference/concatenation.h, ConcatenationWithScaling.
+    """
+    tensor, value = call.input(index), call.value(index)
+    if quantization_of(tensor) == quantization_of(call.output()):
+        return value
+    before, after = call.quantization(tensor), call.quantization(call.output())
+    ratio = np.float32(before.scale) * (np.float32(1) / np.float32(after.scale))
+    bias = np.float32(-(before.zero_point + BYTE_OFFSET)) * ratio
+    fine = np.arange(256, dtype=np.float32) * ratio + bias
+    call.need(bool(np.isfinite(fine).all()), "its scales are too far apart")
+    wide = np.clip(fine.astype(np.float64), -(1 << 20), 1 << 20)
+    away = np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(np.int64)
+    entries = np.clip(away + after.zero_point, *integer_range(DType.INT8))
+    table = call.b.constant(entries, DType.INT8)
+    return call.b("TABLE", value, table, quantization=after)
 
 
 @lowers("PACK")
@@ -52,6 +76,48 @@ def pad(call: Call) -> Value:
     call.need(low <= fill <= high, f"it pads {value.dtype.value} with {fill}")
     filler = call.b.constant([fill], value.dtype)
     return call.b("PAD", value, call.b.shape(amounts), filler)
+
+
+@lowers("TILE")
+def tile(call: Call) -> Value:
+    """TILE."""
+    counts = call.integers(1)
+    call.need(min(counts, default=1) > 0, "it gives no elements")
+    return call.b("TILE", call.value(), call.b.shape(counts))
+
+
+SYMMETRIC = 1
+"""The mode of MIRROR_PAD that mirrors the outermost elements too; 0 does not. Ref: TFLite's schema,
+MirrorPadMode."""
+
+
+@lowers("MIRROR_PAD")
+def mirror_pad(call: Call) -> Value:
+    """Along each padded axis SLICE, REVERSE of what is mirrored; CONCAT with what is there."""
+    b, value = call.b, call.value()
+    amounts = call.integers(1)
+    call.need(len(amounts) == 2 * value.type.rank, "its padding does not fit its input")
+    apart = 0 if call.option("mode") == SYMMETRIC else 1
+    for axis in range(value.type.rank):
+        before, after = amounts[2 * axis : 2 * axis + 2]
+        extent = value.shape[axis]
+        call.need(max(before, after) + apart <= extent, "it mirrors more than there is")
+        parts = [value]
+        if before:
+            parts.insert(0, _mirrored(call, value, axis, apart, before))
+        if after:
+            parts.append(_mirrored(call, value, axis, extent - apart - after, after))
+        if len(parts) > 1:
+            value = b("CONCAT", *parts, axis=axis, quantization=kept(value))
+    return value
+
+
+def _mirrored(call: Call, value: Value, axis: int, start: int, count: int) -> Value:
+    b = call.b
+    starts, sizes = [0] * value.type.rank, list(value.shape)
+    starts[axis], sizes[axis] = start, count
+    part = b("SLICE", value, b.shape(starts), b.shape(sizes), quantization=kept(value))
+    return b("REVERSE", part, axis=axis, quantization=kept(value))
 
 
 @lowers("TRANSPOSE")

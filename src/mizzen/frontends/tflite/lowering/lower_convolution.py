@@ -13,6 +13,7 @@ import numpy as np
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
 from mizzen.frontends.tflite.context import Call, kept, lowers, zero
+from mizzen.frontends.tflite.lowering.lower_matmul import dense_of_computed
 from mizzen.frontends.tflite.lowering.requantization import (
     Scale,
     activated,
@@ -130,8 +131,10 @@ def dense(call: Call) -> Value:
     Rows are images of one pixel, [N,1,1,IC], the weights [OC,1,1,IC]. RESCALE of unsigned bytes
     rounds once, as the one kernel for them, LiteRT's, does; that one multiplies by the scale in
     float64, which differs by a step from the multiplier of 31 bits where a sum is that near to
-    a tie.
+    a tie. Of computed weights it is a MATMUL.
     """
+    if call.input(1).data is None:
+        return dense_of_computed(call)
     layer = _layer(call, 0, 1, 2, axis=0, dense=True)
     call.need(call.option("weights_format") == 0, "its weights are shuffled")
     call.need(len(layer.weights.shape) == 2, "its weights are no matrix")

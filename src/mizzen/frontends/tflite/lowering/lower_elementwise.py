@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, kept, lowers
+from mizzen.frontends.tflite.context import Call, kept, lowers, no_shift
 from mizzen.frontends.tflite.lowering.requantization import (
     IDENTITY,
     Scale,
     activated,
     centered,
+    halves,
     reach,
     rescale,
     scale_of,
@@ -35,8 +36,10 @@ def total(call: Call) -> Value:
     """x + y or x - y: of each operand RESCALE (zero point off, shifted left), RESCALE to twice the
     greater scale; then ADD or SUB, RESCALE [, CLAMP].
 
-    16-bit operands are shifted by RESCALE, LOGICAL_LEFT_SHIFT.
+    16-bit operands are shifted by RESCALE, LOGICAL_LEFT_SHIFT; 32-bit ones are taken as they are.
     """
+    if call.output().type is FileType.INT32:
+        return call.b(call.operator.kind, *_integers(call))
     _need_tensors(call)
     output = call.quantization(call.output())
     scales = [call.quantization(call.input(index)).scale for index in (0, 1)]
@@ -67,7 +70,12 @@ def total(call: Call) -> Value:
 
 @lowers("MUL")
 def product(call: Call) -> Value:
-    """x * y: of each operand RESCALE (zero point off); MUL, RESCALE [, CLAMP]."""
+    """x * y: of each operand RESCALE (zero point off); MUL, RESCALE [, CLAMP].
+
+    32-bit operands are taken as they are.
+    """
+    if call.output().type is FileType.INT32:
+        return call.b("MUL", *_integers(call), no_shift(call.b))
     _need_tensors(call)
     output = call.quantization(call.output())
     first, second = (call.quantization(call.input(index)) for index in (0, 1))
@@ -78,7 +86,7 @@ def product(call: Call) -> Value:
         "MUL",
         centered(b, left, first.zero_point),
         centered(b, right, second.zero_point),
-        b.constant([0], DType.INT8),
+        no_shift(b),
     )
     value = rescale(
         b,
@@ -95,10 +103,12 @@ def product(call: Call) -> Value:
 @lowers("MAXIMUM", "MINIMUM")
 def extreme(call: Call) -> Value:
     """Greater or lesser of the integers as they are: of each operand RESCALE (to i32, by 1);
-    MAXIMUM or MINIMUM, RESCALE (back)."""
+    MAXIMUM or MINIMUM, RESCALE (back). 32-bit operands are taken as they are."""
+    b = call.b
+    if call.output().type is FileType.INT32:
+        return b(call.operator.kind, *_integers(call))
     call.need_types(*TYPES, tensors=(call.input(0), call.input(1)))
     left, right = (_operand(call, index) for index in (0, 1))
-    b = call.b
     value = b(call.operator.kind, centered(b, left), centered(b, right))
     return rescale(
         b,
@@ -110,10 +120,63 @@ def extreme(call: Call) -> Value:
     )
 
 
+@lowers("SQUARED_DIFFERENCE")
+def squared_difference(call: Call) -> Value:
+    """(x - y)^2: of each operand RESCALE (zero point off, bytes shifted left by 7 bits), RESCALE
+    to twice the greater scale; SUB, MUL of it and itself, RESCALE.
+
+    32-bit operands are taken as they are; unsigned bytes, which no kernel takes, as signed ones.
+
+    Ref: TFLite Micro, kernels/squared_difference.cc.
+    """
+    b = call.b
+    if call.output().type is FileType.INT32:
+        apart = b("SUB", *_integers(call))
+        return b("MUL", apart, apart, no_shift(b))
+    _need_tensors(call)
+    output = call.quantization(call.output())
+    scales = [call.quantization(call.input(index)).scale for index in (0, 1)]
+    operands = [_operand(call, index) for index in (0, 1)]
+    twice, dtype = 2 * max(scales), operands[0].dtype
+    bits = SQUARED_BITS[dtype]
+    apart = b("SUB", *(
+        rescale(
+            b,
+            _shifted(call, value, bits),
+            scale_of(scale / twice),
+            DType.INT32,
+            bound=reach(dtype, _zero_point(value)) << bits,
+        )
+        for value, scale in zip(operands, scales, strict=True)
+    ))  # fmt: skip
+    return rescale(
+        b,
+        b("MUL", apart, apart, no_shift(b)),
+        scale_of(twice * twice / ((1 << 2 * bits) * output.scale)),
+        dtype,
+        bound=(1 << 30) + 1,
+        zero_points=(0, output.zero_point),
+        quantization=output,
+    )
+
+
+SQUARED_BITS = {DType.INT8: 7, DType.INT16: 0}
+"""Bits by which TFLite shifts operands of a squared difference left before it scales them."""
+
+
+def _shifted(call: Call, value: Value, bits: int) -> Value:
+    """Take the zero point off and shift left."""
+    zero_point = _zero_point(value)
+    scale = Scale(np.array([1 << 30]), np.array([30 - bits]))
+    bound, zeros = reach(value.dtype, zero_point), (zero_point, 0)
+    return rescale(call.b, value, scale, DType.INT32, bound=bound, zero_points=zeros)
+
+
 @lowers("PRELU")
 def sloped(call: Call) -> Value:
-    """x, or alpha * x where x < 0: RESCALE of x and alpha (zero points off), MUL; RESCALE of x
-    and of the product; GREATER_EQUAL of x and 0 chooses in SELECT; RESCALE (zero point on)."""
+    """x, or alpha * x where x < 0: RESCALE of x and alpha (zero points off); MAXIMUM of x and 0,
+    RESCALE; MINIMUM of x and 0, MUL with alpha, RESCALE; ADD, since one of both is 0; RESCALE
+    (zero point on)."""
     call.need_types(FileType.INT8)
     call.need(call.input(1).type is FileType.INT8, "its slopes are not INT8")
     output = call.quantization(call.output())
@@ -122,25 +185,31 @@ def sloped(call: Call) -> Value:
     left, right = (_operand(call, index) for index in (0, 1))
     most = reach(left.dtype, x.zero_point)
     plain, slopes = centered(b, left, x.zero_point), centered(b, right, slope.zero_point)
+    above, below = halves(b, plain)
     falling = rescale(
         b,
-        b("MUL", plain, slopes, b.constant([0], DType.INT8)),
+        b("MUL", below, slopes, no_shift(b)),
         scale_of(x.scale * slope.scale / output.scale),
         DType.INT32,
         bound=most * reach(right.dtype, slope.zero_point) + 1,
     )
-    rising = rescale(b, plain, scale_of(x.scale / output.scale), DType.INT32, bound=most)
-    nothing = b.constant(np.zeros((1,) * plain.type.rank, np.int32), DType.INT32)
-    value = b("SELECT", b("GREATER_EQUAL", plain, nothing), rising, falling)
+    rising = rescale(b, above, scale_of(x.scale / output.scale), DType.INT32, bound=most)
     return rescale(
         b,
-        value,
+        b("ADD", rising, falling),
         IDENTITY,
         left.dtype,
         bound=0,
         zero_points=(0, output.zero_point),
         quantization=output,
     )
+
+
+def _integers(call: Call) -> tuple[Value, Value]:
+    """Return operands of 32 bits, which kernels compute with as they are, whatever their scales."""
+    call.need_types(FileType.INT32, tensors=(call.input(0), call.input(1)))
+    call.need(not call.option("fused_activation_function"), "it has a fused activation")
+    return _operand(call, 0), _operand(call, 1)
 
 
 def _product_scale(call: Call, first: float, second: float, output: float) -> float:

@@ -25,8 +25,11 @@ MOST_SHIFTED = 32
 def total(call: Call) -> Value:
     """RESCALE (zero point off), REDUCE_SUM along each axis, RESCALE, RESHAPE.
 
-    A mean's multiplier is that of the scales divided by the number of elements.
+    A mean's multiplier is that of the scales divided by the number of elements. 32-bit elements are
+    summed as they are.
     """
+    if call.output().type is FileType.INT32:
+        return _plain_sum(call)
     call.need_types(FileType.INT8, FileType.INT16, FileType.UINT8)
     before, after = call.quantization(call.input(0)), call.quantization(call.output())
     value, axes = call.value(), _axes(call)
@@ -49,6 +52,15 @@ def total(call: Call) -> Value:
     return call.b("RESHAPE", value, call.b.shape(call.output().shape))
 
 
+def _plain_sum(call: Call) -> Value:
+    call.need(call.operator.kind == "SUM", "its mean of 32 bits is a kernel's of its own")
+    call.need_types(FileType.INT32)
+    value = call.value()
+    for axis in _axes(call):
+        value = call.b("REDUCE_SUM", value, axis=axis)
+    return call.b("RESHAPE", value, call.b.shape(call.output().shape))
+
+
 def _scale(ratio: float, count: int) -> Scale:
     """Return a scale divided by a number, as TFLite does: the multiplier, in its upper bits."""
     multipliers, exponents = multiplier_of(ratio)
@@ -67,6 +79,17 @@ def extreme(call: Call) -> Value:
     value = call.value()
     for axis in _axes(call):
         value = call.b(call.operator.kind, value, axis=axis, quantization=kept(value))
+    return call.b("RESHAPE", value, call.b.shape(call.output().shape))
+
+
+@lowers("ARG_MAX")
+def place_of_greatest(call: Call) -> Value:
+    """Where the first of the greatest is along an axis: ARGMAX, RESHAPE."""
+    call.need(call.output().type is FileType.INT32, "its places are not INT32")
+    types = FileType.INT8, FileType.INT16, FileType.UINT8
+    call.need(call.input(0).type in types, f"its input is {call.input(0).type.name}")
+    axis = call.axis(call.integer(1), len(call.input(0).shape))
+    value = call.b("ARGMAX", call.value(), axis=axis)
     return call.b("RESHAPE", value, call.b.shape(call.output().shape))
 
 

@@ -16,13 +16,30 @@ from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.tflite.context import Call, lowers
 from mizzen.frontends.tflite.lowering.requantization import Scale, rescale
 from mizzen.frontends.tflite.tflite_tensors import Array
-from mizzen.graph import DType, ResizeMode, Value
+from mizzen.graph import DType, ResizeMode, RoundingMode, Value
 
 UNIT = 1 << 10
 """Parts of a pixel in which TFLite finds bilinear samples."""
 
 MEANS = Scale(np.array([1 << 30]), np.array([51]))
 """Divides by 2**21, ties away from zero: no bit is lost in the first rounding of even values."""
+
+MEANS_UP = Scale(np.array([1 << 30]), np.array([51]), rounding=RoundingMode.SINGLE_ROUND)
+"""Divides by 2**21, ties up."""
+
+KEPT_BITS = 14
+"""Bits behind the point that sums of 16 bits keep."""
+
+DROPPED = Scale(
+    np.array([1 << 14]),
+    np.array([14 + 21 - KEPT_BITS]),
+    long=False,
+    rounding=RoundingMode.SINGLE_ROUND,
+)
+"""Takes the bits of 2**21 off that are not kept."""
+
+MEANS_OF_SHORT = Scale(np.array([1 << 30]), np.array([30 + KEPT_BITS]))
+"""Divides by what is left of 2**21, ties away from zero."""
 
 MOST_STEPS, LARGEST_UNIT = 16, 1 << 11
 
@@ -36,6 +53,12 @@ class _Axis:
     offset: int
     border: int
 
+    @property
+    def fraction_bits(self) -> int:
+        """Bits behind the point that weights have."""
+        common = gcd(self.unit, self.step, self.offset)
+        return (self.unit // common).bit_length() - 1
+
 
 @lowers("RESIZE_NEAREST_NEIGHBOR")
 def nearest(call: Call) -> Value:
@@ -48,12 +71,34 @@ def nearest(call: Call) -> Value:
 @lowers("RESIZE_BILINEAR")
 def bilinear(call: Call) -> Value:
     """RESIZE, bilinear, of which the height's weights add up to 2048 and the width's to 1024;
-    RESCALE by 2**-21."""
-    call.need_types(FileType.INT8)
+    RESCALE by 2**-21. Sums of 16 bits lose the bits that they do not need by a RESCALE before.
+
+    LiteRT's kernel for unsigned bytes computes in float32: exactly, if its weights have 16 bits.
+    """
+    dtype = call.need_types(FileType.INT8, FileType.INT16, FileType.UINT8)
     _need_image(call)
     axes = [_bilinear_axis(call, axis, doubled=axis == 1) for axis in (1, 2)]
     value = _resize(call, axes, ResizeMode.BILINEAR)
-    return rescale(call.b, value, MEANS, DType.INT8, bound=1 << 28)
+    fraction_bits = sum(axis.fraction_bits for axis in axes)
+    if dtype is FileType.UINT8:
+        call.need(fraction_bits <= 16 and _is_exact(call), "its kernel rounds its weights")
+        return rescale(call.b, value, MEANS_UP, DType.INT8, bound=1 << 28)
+    if dtype is FileType.INT8:
+        return rescale(call.b, value, MEANS, DType.INT8, bound=1 << 28)
+    call.need(fraction_bits < KEPT_BITS, "its sums of 16 bits have more than 32")
+    sums = rescale(call.b, value, DROPPED, DType.INT32, bound=1 << 37)
+    return rescale(call.b, sums, MEANS_OF_SHORT, DType.INT16, bound=1 << 30)
+
+
+def _is_exact(call: Call) -> bool:
+    """Whether the distance of samples is one of 1024ths that are not rounded."""
+    for axis in (1, 2):
+        size, new_size = _sizes(call, axis)
+        corners = call.option("align_corners") and new_size > 1
+        size, new_size = (size - 1, new_size - 1) if corners else (size, new_size)
+        if UNIT * size % new_size:
+            return False
+    return True
 
 
 def _need_image(call: Call) -> None:

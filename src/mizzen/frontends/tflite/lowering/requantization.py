@@ -142,6 +142,13 @@ def centered(b: Builder, value: Value, zero_point: int = 0) -> Value:
     )
 
 
+def halves(b: Builder, value: Value) -> tuple[Value, Value]:
+    """Return numbers of 32 bits where they are above 0, and where they are below, else 0: MAXIMUM
+    and MINIMUM."""
+    nothing = b.constant(np.zeros((1,) * value.type.rank), DType.INT32)
+    return b("MAXIMUM", value, nothing), b("MINIMUM", value, nothing)
+
+
 def reach(dtype: DType, zero_point: int) -> int:
     """Return between which bounds, minus it and one less, integers less a zero point are."""
     low, high = integer_range(dtype)

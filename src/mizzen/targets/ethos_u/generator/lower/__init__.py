@@ -14,6 +14,7 @@ simulator and the checkers, which judge what comes.
 
 from __future__ import annotations
 
+from mizzen.targets.ethos_u.generator.lower.first_values import State
 from mizzen.targets.ethos_u.generator.lower.lowering import (
     InRuns,
     Lowered,
@@ -22,6 +23,5 @@ from mizzen.targets.ethos_u.generator.lower.lowering import (
     lower,
     lower_in_runs,
 )
-from mizzen.targets.ethos_u.generator.lower.states import State
 
 __all__ = ["InRuns", "Lowered", "Refusal", "Run", "State", "lower", "lower_in_runs"]

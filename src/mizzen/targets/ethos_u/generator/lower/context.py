@@ -79,6 +79,7 @@ class Emitter:
     views: dict[Value, View] = field(default_factory=dict[Value, View])
     places: dict[Value, View] = field(default_factory=dict[Value, View])
     copier: Callable[[Emitter, View, View, Origin], None] | None = None
+    has_run: View | None = None
     _constants: dict[tuple[bytes, Any], int] = field(default_factory=dict[tuple[bytes, Any], int])
 
     def tensor(

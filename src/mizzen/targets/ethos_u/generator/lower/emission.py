@@ -19,6 +19,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
     declared,
     schedule_writes,
     write_all,
+    write_flag,
 )
 from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.operations import (
@@ -86,6 +87,7 @@ def emitted(
     for value, place in zip(interface.outputs, ends, strict=True):
         _given(emitter, value, place, is_unsigned=value in interface.unsigned)
     write_all(emitter, due.get(len(ordered), ()), held)
+    write_flag(emitter)
     return _sequence(emitter, count, ends)
 
 

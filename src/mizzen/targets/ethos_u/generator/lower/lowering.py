@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.targets.ethos_u.generator.lower import (
+    argmax,
+    curves,
     elementwise,
     matrices,
     reductions,
@@ -23,19 +25,19 @@ from mizzen.targets.ethos_u.generator.lower import (
 from mizzen.targets.ethos_u.generator.lower.carrying import carried
 from mizzen.targets.ethos_u.generator.lower.context import Node
 from mizzen.targets.ethos_u.generator.lower.emission import Interface, emitted
+from mizzen.targets.ethos_u.generator.lower.first_values import State
 from mizzen.targets.ethos_u.generator.lower.movement import moved
 from mizzen.targets.ethos_u.generator.lower.planning import RULES, node_of
 from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError
 from mizzen.targets.ethos_u.generator.lower.states import (
     NONE,
-    State,
     States,
     node_of_read,
     states_of,
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
 
-RULED = (elementwise, matrices, reductions, resizing, softmax, windows)
+RULED = (argmax, curves, elementwise, matrices, reductions, resizing, softmax, windows)
 """Importing them registers their rules."""
 
 assert RULES, RULED

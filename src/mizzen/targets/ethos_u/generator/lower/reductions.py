@@ -79,8 +79,7 @@ def total(site: Site) -> Node:
     found, finish = _summed(operation, site.outputs), site.finish(scales=True)
     source = found.operand
     need(len(finish.multipliers) == 1, "its channels have scales of their own")
-    shape = source.shape
-    reduced = [axis for axis in found.axes if shape[axis] > 1]
+    shape, reduced = _joined(source.shape, found.axes)
     last = len(shape) - 1
     narrow = source.dtype in LEFT_SHIFT
     if narrow and last not in reduced:
@@ -91,7 +90,9 @@ def total(site: Site) -> Node:
         need(pooled or height <= TALLEST_ONES, "it sums up too many rows")
 
     def write(emitter: Emitter, target: View) -> None:
-        view = _read(emitter, source, site)
+        view = _read(emitter, source, site, shape)
+        made = tuple(1 if axis in reduced else extent for axis, extent in enumerate(shape))
+        target = target.reshaped(made) or target
         if narrow and last not in reduced:
             _over_windows(emitter, site, finish, source.zero, view, target, reduced)
         else:
@@ -100,11 +101,30 @@ def total(site: Site) -> Node:
     return site.node((source.source,), write, found.operations)
 
 
-def _read(emitter: Emitter, source: Operand, site: Site) -> View:
+def _joined(shape: Sequence[int], axes: Sequence[int]) -> tuple[tuple[int, ...], list[int]]:
+    """Return a shape, and the axes of it to reduce, with those beside each other as one.
+
+    Two are left as they are: they are rows and columns of a window.
+    """
+    reduced = sorted(axis for axis in axes if shape[axis] > 1)
+    last = len(shape) - 1
+    extents = list(shape)
+    while len(reduced) > 2 and reduced[-1] != last:
+        pairs = [axis for axis in reduced if axis + 1 in reduced]
+        if not pairs:
+            break
+        first = pairs[0]
+        extents[first : first + 2] = [extents[first] * extents[first + 1]]
+        reduced = [axis if axis <= first else axis - 1 for axis in reduced if axis != first + 1]
+        last -= 1
+    return tuple(extents), reduced
+
+
+def _read(emitter: Emitter, source: Operand, site: Site, shape: tuple[int, ...]) -> View:
     view = emitter.read(source.source)
-    found = view.reshaped(source.shape)
+    found = view.reshaped(shape)
     if found is None:
-        found = emitter.copied(view, site.origin).reshaped(source.shape)
+        found = emitter.copied(view, site.origin).reshaped(shape)
     assert found is not None
     return found
 

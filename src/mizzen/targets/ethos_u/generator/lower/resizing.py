@@ -33,7 +33,12 @@ from mizzen.targets.ethos_u.generator.lower.windows import (
     result,
 )
 from mizzen.targets.ethos_u.generator.operations import ChannelScales, Convolution, Kernel, Pooling
-from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, RoundMode, UpscaleMode
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    PoolingMode,
+    RoundMode,
+    UpscaleMode,
+)
 
 MOST_OPERATIONS = 256
 """Operations that one RESIZE becomes at most."""
@@ -185,6 +190,7 @@ def _blend(
             finish.activation,
             depthwise=True,
             rounding=finish.rounding,
+            accumulators=AccFormat.I40 if emitter.dtype(image).itemsize == 2 else AccFormat.I32,
         )
     )
 

@@ -1,4 +1,5 @@
-"""SOFTMAX of bytes as TFLite Micro's kernel computes it, made of 26 operations.
+"""SOFTMAX of bytes as TFLite Micro's kernel computes it, made of 26 operations; of 16 bits in
+`softmax_lines`.
 
 Exponentials are a table of 32 bits by the distance from a row's greatest, which the front-end
 gives: -255 to 0. They are divided by their sum by three steps of Newton's method, in the numbers of
@@ -9,40 +10,40 @@ Ref: TFLite Micro, kernels/internal/reference/softmax.h; gemmlowp, fixedpoint/fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
-from mizzen.graph import DType
+from mizzen.graph import DType, Value
 from mizzen.ops.control_flow import Custom
-from mizzen.targets.ethos_u.generator.lower.carrying import ONE, by_number, each_with
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, each
+from mizzen.targets.ethos_u.generator.lower.carrying import INT32, ONE, each_with
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
 from mizzen.targets.ethos_u.generator.lower.customs import custom_rule
-from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE
 from mizzen.targets.ethos_u.generator.lower.planning import Site
 from mizzen.targets.ethos_u.generator.lower.refusing import need
-from mizzen.targets.ethos_u.generator.lower.views import View, rows
+from mizzen.targets.ethos_u.generator.lower.softmax_lines import MOST_SUMMED as MOST_LINES
+from mizzen.targets.ethos_u.generator.lower.softmax_lines import LinesOf
+from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.words import Words, greatest_of_rows, sums_of_rows
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Elementwise,
-    Kernel,
-    Pooling,
     Scalar,
-    Scale,
     Table,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     ClipRange,
     ElementwiseMode,
-    PoolingMode,
     RoundMode,
 )
 
 Int64 = npt.NDArray[np.int64]
-INT32 = np.dtype(np.int32)
+Composed = Callable[[Emitter, Origin, View, View], None]
+"""Adds the operations that compute rows [N, C] of others."""
 
 SUM_BITS = 12
 """Integer bits of the sum of exponentials."""
@@ -59,65 +60,30 @@ OUTPUT_SHIFT = 31 - 8
 """Bits behind the point that a byte of the result does not have."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Words:
-    """Adds operations on integers of 32 bits; each gives a new tensor."""
-
-    emitter: Emitter
-    origin: Origin
-
-    def __call__(
-        self,
-        mode: ElementwiseMode,
-        first: View,
-        second: View | int | None = None,
-        *,
-        shift: int = 0,
-        turned: bool = False,
-    ) -> View:
-        """Return first and second combined; shifted right by `shift` after a product."""
-        made = self.emitter.tensor(mode.name.lower(), first.shape, INT32)
-        activation = Activation(*NARROW_RANGE)
-        operand = by_number(self.emitter, second) if isinstance(second, int) else second
-        summed = mode in (ElementwiseMode.ADD, ElementwiseMode.SUB)
-        scale = Scale(1, shift) if mode is ElementwiseMode.MUL else ONE if summed else None
-        if operand is None:
-            rows = [(ifm, None, ofm) for ifm, ofm in each(self.emitter, first, made)]
-        else:
-            rows = each_with(self.emitter, first, operand, made)
-        for ifm, ifm2, ofm in rows:
-            self.emitter.operations.append(
-                Elementwise(
-                    self.origin,
-                    mode,
-                    ifm,
-                    ifm2,
-                    ofm,
-                    activation,
-                    reversed=turned,
-                    scale=scale,
-                    scale_a=ONE if summed else None,
-                    scale_b=ONE if summed else None,
-                    rounding=RoundMode.NATURAL,
-                )
-            )
-        return made
-
-
 @custom_rule("tflite.SOFTMAX")
 def softmax(site: Site, options: dict[str, Any]) -> Node:
     """SOFTMAX along the last axis of bytes."""
     operation = site.operation
     assert isinstance(operation, Custom)
     (source,) = operation.input_list
+    if source.dtype is DType.INT16:
+        lines = LinesOf.read(options)
+        need(source.shape[-1] <= MOST_LINES, f"its rows have more than {MOST_LINES} elements")
+        return _of_rows(site, source, lines.write)
     need(source.dtype is DType.INT8 and site.root.dtype is DType.INT8, "it is not of INT8")
     entries = np.array(options.get("exponentials", ()), np.int64)
     need(entries.shape == (256,), "its kernel is another than for INT8")
     depth = source.shape[-1]
     need(depth <= MOST_SUMMED, f"its rows have more than {MOST_SUMMED} elements")
 
+    return _of_rows(site, source, partial(_composed, entries))
+
+
+def _of_rows(site: Site, source: Value, compose: Composed) -> Node:
+    """Return the node of something that is computed of each row along the last axis."""
+    depth = source.shape[-1]
+
     def write(emitter: Emitter, target: View) -> None:
-        """Append the operations that write the result into `target`."""
         rows = source.type.elements // depth
         view = emitter.read(source)
         seen, made = view.reshaped((rows, depth)), target.reshaped((rows, depth))
@@ -125,7 +91,7 @@ def softmax(site: Site, options: dict[str, Any]) -> Node:
             seen = emitter.copied(view, site.origin).reshaped((rows, depth))
         place = made or emitter.tensor("softmax", (rows, depth), emitter.dtype(target))
         assert seen is not None
-        _composed(emitter, site.origin, entries, seen, place)
+        compose(emitter, site.origin, seen, place)
         if made is None:
             shaped = place.reshaped(target.shape)
             assert shaped is not None
@@ -134,27 +100,13 @@ def softmax(site: Site, options: dict[str, Any]) -> Node:
     return site.node((source,), write)
 
 
-def _composed(emitter: Emitter, origin: Origin, entries: Int64, view: View, target: View) -> None:
+def _composed(entries: Int64, emitter: Emitter, origin: Origin, view: View, target: View) -> None:
     """Add the operations for rows [N, C]."""
     words, mode = Words(emitter, origin), ElementwiseMode
-    count = view.shape[0]
-    greatest = _greatest(emitter, origin, view)
+    greatest = greatest_of_rows(emitter, origin, view)
     powers = _exponentials(emitter, origin, entries, view, greatest)
     coarse = words(mode.SHR, powers, SUM_BITS)
-    total = emitter.tensor("sum", (count, 1), INT32)
-    for one, made in rows(coarse, total):
-        emitter.operations.append(
-            Pooling(
-                origin,
-                PoolingMode.REDUCE_SUM,
-                emitter.map(one),
-                emitter.map(made),
-                Kernel(),
-                ONE,
-                Activation(*NARROW_RANGE),
-                rounding=RoundMode.NATURAL,
-            )
-        )
+    total = sums_of_rows(emitter, origin, coarse)
     zeros = words(mode.CLZ, total)
     bits = words(mode.SUB, zeros, OUTPUT_SHIFT + SUM_BITS, turned=True)
     half = words(mode.SHL, total, words(mode.SUB, zeros, 1))
@@ -178,26 +130,6 @@ def _composed(emitter: Emitter, origin: Origin, entries: Int64, view: View, targ
                 rounding=RoundMode.NATURAL,
             )
         )
-
-
-def _greatest(emitter: Emitter, origin: Origin, view: View) -> View:
-    """Add what finds the greatest of each row: a window as wide as a row, of one channel."""
-    rows, depth = view.shape
-    made = emitter.tensor("greatest", (rows, 1), emitter.dtype(view))
-    seen = View(view.tensor, view.offset, (rows, depth, 1), (*view.strides, 1))
-    written = View(made.tensor, made.offset, (rows, 1, 1), (1, 1, 1))
-    emitter.operations.append(
-        Pooling(
-            origin,
-            PoolingMode.MAX,
-            emitter.map(seen),
-            emitter.map(written),
-            Kernel(1, depth),
-            ONE,
-            Activation(LOW, HIGH),
-        )
-    )
-    return made
 
 
 def _exponentials(

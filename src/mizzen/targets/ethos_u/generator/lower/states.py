@@ -8,27 +8,23 @@ last. After a write the variable is the value that was written, and nothing is r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.graph import Array, Operation, TensorType, Value
+from mizzen.graph import Operation, Value
 from mizzen.ops.control_flow import Variable, VariableRead, VariableWrite
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, type_of
+from mizzen.targets.ethos_u.generator.lower.first_values import (
+    FLAG,
+    First,
+    State,
+    started_at_zero,
+)
 from mizzen.targets.ethos_u.generator.lower.planning import NOWHERE
 from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.operations import Role
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """A variable: its name and type, and what it holds before the first run.
-
-    initial  as the graph has it; None for nothing
-    """
-
-    name: str
-    type: TensorType
-    initial: Array | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,15 +48,19 @@ class States:
     reads   values that are what a variable held before
     again   values that are read after a write: the value that was written
     writes  the last write of each variable
+    firsts  variables that hold other numbers than zero before the first run: which
+    flag    the variable that says whether there was a run; None if nothing asks
     """
 
     rows: tuple[State, ...]
     reads: Mapping[Value, State]
     again: Mapping[Value, Value]
     writes: tuple[Write, ...]
+    firsts: Mapping[State, First]
+    flag: State | None
 
 
-NONE = States((), {}, {}, ())
+NONE = States((), {}, {}, (), {}, None)
 
 
 def states_of(operations: Iterable[Operation]) -> States:
@@ -85,7 +85,24 @@ def states_of(operations: Iterable[Operation]) -> States:
             case _:
                 continue
     kept = [row for row in writes.values() if reads.get(row.value) is not row.state]
-    return States(tuple(rows.values()), reads, again, tuple(kept))
+    return _started(States(tuple(rows.values()), reads, again, tuple(kept), {}, None))
+
+
+def _started(states: States) -> States:
+    """Return the same with variables that a runtime can start: all hold the number for zero."""
+    written = {row.state for row in states.writes}
+    started = {row: started_at_zero(row) for row in states.rows}
+    firsts = {
+        started[row]: First(row.initial, row in written)
+        for row in states.rows
+        if row.initial is not None and started[row] is not row
+    }
+    read = {started[row] for row in states.reads.values()}
+    flag = FLAG if any(row.is_written and state in read for state, row in firsts.items()) else None
+    rows = (*started.values(), *(() if flag is None else (flag,)))
+    reads = {value: started[row] for value, row in states.reads.items()}
+    writes = tuple(replace(row, state=started[row.state]) for row in states.writes)
+    return States(rows, reads, states.again, writes, firsts, flag)
 
 
 def node_of_read(value: Value, states: States) -> Node | None:
@@ -93,9 +110,13 @@ def node_of_read(value: Value, states: States) -> Node | None:
     if value in states.again:
         source = states.again[value]
         return Node(value, (source,), _own(value), _passed_on(value, source), _same)
-    if value in states.reads:
+    state = states.reads.get(value)
+    if state is None:
+        return None
+    first = states.firsts.get(state)
+    if first is None:
         return Node(value, (), _own(value), lambda emitter: None, _same)
-    return None
+    return first.node(value, state.type, _own(value))
 
 
 def _own(value: Value) -> tuple[Operation, ...]:
@@ -121,7 +142,15 @@ def declared(emitter: Emitter, states: States) -> dict[State, View]:
     }
     for value, row in states.reads.items():
         emitter.views[value] = places[row]
+    if states.flag is not None:
+        emitter.has_run = places[states.flag]
     return places
+
+
+def write_flag(emitter: Emitter) -> None:
+    """Add what says that there was a run, if something asks."""
+    if emitter.has_run is not None:
+        emitter.copy(emitter.constant(np.ones(1, np.int8), "one"), emitter.has_run, NOWHERE)
 
 
 def schedule_writes(

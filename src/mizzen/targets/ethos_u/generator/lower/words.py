@@ -1,0 +1,114 @@
+"""Operations that a rule is composed of: on integers of 32 bits, and over rows [N, C]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mizzen.diagnostics import Origin
+from mizzen.graph import DType, integer_range
+from mizzen.targets.ethos_u.generator.lower.carrying import INT32, ONE, by_number, each_with
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, each
+from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE
+from mizzen.targets.ethos_u.generator.lower.views import View, rows
+from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
+    Elementwise,
+    Kernel,
+    Pooling,
+    Scale,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
+    ElementwiseMode,
+    PoolingMode,
+    RoundMode,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """Adds operations on integers of 32 bits; each gives a new tensor."""
+
+    emitter: Emitter
+    origin: Origin
+
+    def __call__(
+        self,
+        mode: ElementwiseMode,
+        first: View,
+        second: View | int | None = None,
+        *,
+        shift: int = 0,
+        turned: bool = False,
+    ) -> View:
+        """Return first and second combined; shifted right by `shift` after a product."""
+        made = self.emitter.tensor(mode.name.lower(), first.shape, INT32)
+        activation = Activation(*NARROW_RANGE)
+        operand = by_number(self.emitter, second) if isinstance(second, int) else second
+        summed = mode in (ElementwiseMode.ADD, ElementwiseMode.SUB)
+        scale = Scale(1, shift) if mode is ElementwiseMode.MUL else ONE if summed else None
+        if operand is None:
+            rows = [(ifm, None, ofm) for ifm, ofm in each(self.emitter, first, made)]
+        else:
+            rows = each_with(self.emitter, first, operand, made)
+        for ifm, ifm2, ofm in rows:
+            self.emitter.operations.append(
+                Elementwise(
+                    self.origin,
+                    mode,
+                    ifm,
+                    ifm2,
+                    ofm,
+                    activation,
+                    reversed=turned,
+                    scale=scale,
+                    scale_a=ONE if summed else None,
+                    scale_b=ONE if summed else None,
+                    rounding=RoundMode.NATURAL,
+                )
+            )
+        return made
+
+
+def greatest_of_rows(emitter: Emitter, origin: Origin, view: View) -> View:
+    """Add what finds the greatest of each row [N, C]: a window as wide as a row, of one channel."""
+    dtype = emitter.dtype(view)
+    made = emitter.tensor("greatest", (view.shape[0], 1), dtype)
+    low, high = integer_range(DType.INT8 if dtype.itemsize == 1 else DType.INT16)
+    for one, place in rows(view, made):
+        emitter.operations.append(
+            Pooling(
+                origin,
+                PoolingMode.MAX,
+                emitter.map(_of_one_channel(one)),
+                emitter.map(_of_one_channel(place)),
+                Kernel(1, view.shape[1]),
+                ONE,
+                Activation(low, high),
+            )
+        )
+    return made
+
+
+def _of_one_channel(view: View) -> View:
+    """Return rows [1, N, C] as an image [N, C, 1]."""
+    _, height, width = view.shape
+    return View(view.tensor, view.offset, (height, width, 1), (*view.strides[1:], 1))
+
+
+def sums_of_rows(emitter: Emitter, origin: Origin, view: View) -> View:
+    """Add what sums up each row [N, C], in 32 bits."""
+    made = emitter.tensor("sum", (view.shape[0], 1), INT32)
+    for one, place in rows(view, made):
+        emitter.operations.append(
+            Pooling(
+                origin,
+                PoolingMode.REDUCE_SUM,
+                emitter.map(one),
+                emitter.map(place),
+                Kernel(),
+                ONE,
+                Activation(*NARROW_RANGE),
+                rounding=RoundMode.NATURAL,
+            )
+        )
+    return made
