@@ -47,8 +47,6 @@ def without_vela(monkeypatch: pytest.MonkeyPatch) -> None:
         find_spec("ethosu.regor")
 
 
-
-
 @pytest.mark.usefixtures("without_vela")
 @pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512"])
 def test_u55_and_u65_need_no_vela(accelerator: str) -> None:
