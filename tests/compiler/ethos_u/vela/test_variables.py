@@ -146,7 +146,6 @@ def test_order_is_the_network_s(build: Callable[[], bytes], accelerator: str) ->
     assert artifact.report.diagnostics == ()
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 def test_a_streaming_network_is_one_part(wake_word: Callable[..., bytes], accelerator: str) -> None:
     data = wake_word(((3,), (2, 4)), 16)

@@ -21,6 +21,8 @@ from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 
 MOST_OPERATIONS = 8000
 """Of one NPU operator, products as a column each; scheduling more takes minutes."""
+HAZARD = "E582"
+"""The code of a program whose accesses nothing orders."""
 REFINED = 2
 """Of all that was scheduled, what a thorough search schedules once more with greater effort."""
 
@@ -119,7 +121,7 @@ def require_no_hazard(program: Program) -> None:
     hazard = hazard_of(program)
     if hazard:
         raise fail(
-            "E582",
+            HAZARD,
             f"accesses of a command stream must be ordered, and of what was made are not: {hazard}",
             help="this is a bug of Mizzen's generator: please report it with the network",
         )
