@@ -38,15 +38,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from fuzz_judge import compare
-from fuzz_networks import network
-from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.ethos_u.generator import equality
 from mizzen.compiler.ethos_u.generator.handed import enclosed
 from mizzen.compiler.ethos_u.generator.improve import improved, smallest
 from mizzen.compiler.ethos_u.generator.network import outliving, parts_of, with_program
 from mizzen.compiler.ethos_u.generator.search import arranged, made
 from mizzen.compiler.ethos_u.generator.sequences import BY_RULES, Source
+
+from fuzz_judge import compare
+from fuzz_networks import network
+from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
 from mizzen.report.code import CodeChoice, Verdict
 from mizzen.targets.ethos_u.judge.hazards import find_hazards

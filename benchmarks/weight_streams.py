@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.targets.ethos_u.lift import lift
+
 from mizzen.targets.ethos_u.generator.operations import Convolution
 from mizzen.targets.ethos_u.generator.weights import Compression, encode
-from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate

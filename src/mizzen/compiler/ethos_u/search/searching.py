@@ -66,9 +66,12 @@ def require_few(sequence: Sequence) -> None:
 def fastest(sequence: Sequence, configuration: EthosUConfiguration) -> Judged:
     """Return the fastest program that was found. E582 where all of them have a hazard.
 
-    It takes no more memory than tensors do without a search, where one does not.
+    It takes no more memory than tensors do without a search, nor than the size of the arena cache
+    that is asked for, where there is such a program.
     """
     limit_bytes = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
+    if not configuration.mode.spills:
+        limit_bytes = min(limit_bytes, configuration.arena_cache_size_bytes)
     budget = Budget(WORK[configuration.search], granted=True)
     arrangements = arranged(sequence, configuration)
     limits = Limits(limit_bytes)
