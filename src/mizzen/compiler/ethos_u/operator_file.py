@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from mizzen.flatbuffer import Record
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Tensor
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
 from mizzen.graph import Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.generator.lower import State

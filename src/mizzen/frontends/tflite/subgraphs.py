@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer import Member, Record
+from mizzen.flatbuffer.memory_plan import ALLOCATION, plan_of, split_plan
 from mizzen.flatbuffer.tflite import BuiltinOperator
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, plan_of, split_plan
 from mizzen.frontends.tflite.model import Model, Operator, Subgraph
 
 CALLS = {

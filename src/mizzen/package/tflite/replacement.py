@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from mizzen.flatbuffer import Record, write
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
-from mizzen.frontends.tflite.subgraphs import CALLS
-
-CALLING = frozenset(int(BuiltinOperator[kind]) for kind in CALLS)
-"""Operators that execute other subgraphs."""
+from mizzen.package.tflite.extract import CALLERS
 
 _ABSENT = -1
 _FIELDS = ("inputs", "outputs", "intermediates")
@@ -245,7 +242,7 @@ class _Network:
         """Return the other subgraphs, unless no operator that is left executes one."""
         codes = [self._codes[int(row["opcode_index"])] for row in self.operators]
         kinds = {max(code["deprecated_builtin_code"], code["builtin_code"]) for code in codes}
-        return self._record["subgraphs"][1:] if kinds & CALLING else []
+        return self._record["subgraphs"][1:] if kinds & set(map(int, CALLERS)) else []
 
 
 def _with_moved(row: Record, places: dict[int, int]) -> Record:
