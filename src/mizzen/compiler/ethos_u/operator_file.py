@@ -119,8 +119,12 @@ def _variable(net: NetworkBuilder, state: State) -> int:
     )
 
 
-TYPES = {np.dtype(np.int8): TensorType.INT8, np.dtype(np.int16): TensorType.INT16,
-         np.dtype(np.int32): TensorType.INT32, np.dtype(np.uint8): TensorType.UINT8}  # fmt: skip
+TYPES: dict[np.dtype[Any], TensorType] = {
+    np.dtype(np.int8): TensorType.INT8,
+    np.dtype(np.uint8): TensorType.UINT8,
+    np.dtype(np.int16): TensorType.INT16,
+    np.dtype(np.int32): TensorType.INT32,
+}
 
 
 def variable_record(state: State) -> Record:
