@@ -361,7 +361,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.torch",
     ),
-    "mizzen.compiler.budget": (
+    "mizzen.analysis.checking.budget": (
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.targets.ethos_u.machine",
@@ -370,14 +370,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.compile",
     ),
-    "mizzen.compiler.check": (
+    "mizzen.analysis.checking.networks": (
         "mizzen.notebook",
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
-        "mizzen.compiler.budget",
+        "mizzen.analysis.checking.budget",
     ),
     "mizzen.compiler.ethos_u.search": (
         "mizzen.diagnostics",
@@ -541,7 +541,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
-        "mizzen.compiler.budget",
+        "mizzen.analysis.checking.budget",
     ),
     "mizzen.analysis.evaluation": (
         "mizzen.diagnostics",
@@ -574,7 +574,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.cost",
         "mizzen.analysis.memory",
     ),
-    "mizzen.analysis.checking": (
+    "mizzen.analysis.checking.artifacts": (
         "mizzen.diagnostics",
         "mizzen.artifact",
         "mizzen.compiler",
@@ -592,7 +592,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.report",
         "mizzen.artifact",
-        "mizzen.compiler.check",
+        "mizzen.analysis.checking.networks",
         "mizzen.analysis.findings",
     ),
     "mizzen.analysis.files": (
@@ -721,7 +721,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.artifact",
         "mizzen.compiler.compile",
-        "mizzen.compiler.check",
+        "mizzen.analysis.checking.networks",
     ),
     "mizzen.cli": (
         "mizzen.documents",
@@ -740,12 +740,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.compiler.torch",
         "mizzen.compiler.compile",
-        "mizzen.compiler.budget",
-        "mizzen.compiler.check",
+        "mizzen.analysis.checking.budget",
+        "mizzen.analysis.checking.networks",
         "mizzen.analysis.comparison",
         "mizzen.torch",
         "mizzen.analysis.files",
-        "mizzen.analysis.checking",
+        "mizzen.analysis.checking.artifacts",
         "mizzen.analysis.findings",
         "mizzen.analysis.page",
         "mizzen.analysis.tuning",

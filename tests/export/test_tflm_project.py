@@ -15,7 +15,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.boards import Role, find_board
 from mizzen.diagnostics import MizzenError
 from mizzen.export import Request, tflm_project
-from mizzen.export.tflm_arena import variables_of
+from mizzen.export.tflm.arena import variables_of
 from mizzen.package.firmware import write_project
 from mizzen.package.tflite.builder import NetworkBuilder
 

@@ -122,9 +122,9 @@ def _add_generator_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("code")
     group.add_argument(
         "--generator",
-        metavar="{vela,own,best}",
-        help="for Ethos-U55 and U65: whose code it is: Vela's, Mizzen's own, or Mizzen's where "
-        "that needs no more cycles and no more memory than Vela's (default: best)",
+        metavar="{own,vela,best}",
+        help="for Ethos-U55 and U65: whose code it is: Mizzen's own, Vela's, or that of the better "
+        "of both networks (default: own)",
     )
     group.add_argument(
         "--search",

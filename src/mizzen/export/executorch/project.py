@@ -12,9 +12,9 @@ from mizzen.diagnostics import fail
 from mizzen.export.checkouts import DRIVER, EXECUTORCH
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
 from mizzen.flatbuffer.pte import ENDING
-from mizzen.package.pte import reading, vela_bin
-from mizzen.package.pte.project import PteModel, project_files
-from mizzen.package.pte.reading import CallDelegate, CallKernel, PteProgram, PteTensor
+from mizzen.package.executorch import reading, vela_bin
+from mizzen.package.executorch.project import PteModel, project_files
+from mizzen.package.executorch.reading import CallDelegate, CallKernel, PteProgram, PteTensor
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import TorchStep
 from mizzen.artifact.interface import Carried, TensorInfo
 from mizzen.package.device import DeviceProgram, DeviceTensor, KernelCall, TensorArgument
-from mizzen.package.pte.writing import write
+from mizzen.package.executorch.writing import write
 
 from .executorch_oracle import load
 

@@ -9,8 +9,8 @@ structures take at least is subtracted.
 from __future__ import annotations
 
 from mizzen.cpu import CpuKernels
-from mizzen.export.tflm_arena.kernels import Requests
-from mizzen.export.tflm_arena.structures import (
+from mizzen.export.tflm.arena.kernels import Requests
+from mizzen.export.tflm.arena.structures import (
     ALIGNMENT_BYTES,
     REQUESTS_PER_OPERATOR,
     Block,

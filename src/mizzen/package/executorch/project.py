@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mizzen.package.executorch.kernels import QUANTIZED
 from mizzen.package.firmware import (
     NO_EXAMPLE,
     Example,
@@ -15,7 +16,6 @@ from mizzen.package.firmware import (
     header,
     surrounding_files,
 )
-from mizzen.package.pte.kernels import QUANTIZED
 
 SOURCES = (
     Sources("board", ("board.[ch]", "startup.c"), "board/"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from mizzen.export.tflm_arena.structures import (
+from mizzen.export.tflm.arena.structures import (
     CHANNEL_BYTES,
     COUNT_BYTES,
     EVAL_TENSOR_BYTES,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from mizzen.package.pte.kernels import KERNELS, QUANTIZED, Default, Form, Kernel
+from mizzen.package.executorch.kernels import KERNELS, QUANTIZED, Default, Form, Kernel
 
 from .executorch_oracle import kernels
 

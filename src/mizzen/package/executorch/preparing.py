@@ -23,7 +23,7 @@ from mizzen.package.device import (
     TensorArgument,
     TensorsArgument,
 )
-from mizzen.package.pte.kernels import ATEN, COPY_, KERNELS
+from mizzen.package.executorch.kernels import ATEN, COPY_, KERNELS
 
 NARROW_INDEX = "mizzen::narrow_index"
 """Of 64 bits to 32, for tables of `size` rows; ExecuTorch's look-ups check indices."""

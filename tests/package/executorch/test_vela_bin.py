@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from mizzen.diagnostics import MizzenError
-from mizzen.package.pte.vela_bin import VelaBin, VelaTensor, read, write
+from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor, read, write
 
 CONTENT = VelaBin(
     commands=b"COP1" + bytes(range(9)),

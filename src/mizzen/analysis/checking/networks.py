@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
+from mizzen.analysis.checking.budget import Again, again, sram_failures
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.budget import Again, again, sram_failures
 from mizzen.compiler.compile import file_of, front_end_of, require_known
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback

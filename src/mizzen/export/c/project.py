@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mizzen.boards import Role
-from mizzen.export.c_container import c_container
+from mizzen.export.c.container import c_container
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
 from mizzen.package.c.project import kernels_of, project_files
 from mizzen.package.c.reader import decode

@@ -17,8 +17,8 @@ from mizzen.package.device import (
     TensorArgument,
     Transfer,
 )
-from mizzen.package.pte import vela_bin
-from mizzen.package.pte.writing import write
+from mizzen.package.executorch import vela_bin
+from mizzen.package.executorch.writing import write
 
 from .executorch_oracle import imported, load, plan_of
 

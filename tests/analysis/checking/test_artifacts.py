@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import mizzen
-from mizzen.analysis.checking import ArtifactCheck, StepCheck, check_artifact
+from mizzen.analysis.checking.artifacts import ArtifactCheck, StepCheck, check_artifact
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError

@@ -14,7 +14,7 @@ from mizzen.boards import Role
 from mizzen.diagnostics import fail
 from mizzen.export.checkouts import DRIVER, TFLM
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
-from mizzen.export.tflm_arena import arena_of, variables_of
+from mizzen.export.tflm.arena import arena_of, variables_of
 from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
 from mizzen.package.tflm import OPERATORS, TflmModel, TflmOperator, project_files
 

@@ -29,11 +29,11 @@ from mizzen.package.device import (
     Transfer,
 )
 from mizzen.package.device.memory import place, tensor_blocks
-from mizzen.package.pte import vela_bin
-from mizzen.package.pte.kernels import KERNELS, Default, Form, Kernel, Parameter
-from mizzen.package.pte.preparing import prepared
-from mizzen.package.pte.values import Values
-from mizzen.package.pte.vela_bin import VelaBin, VelaTensor
+from mizzen.package.executorch import vela_bin
+from mizzen.package.executorch.kernels import KERNELS, Default, Form, Kernel, Parameter
+from mizzen.package.executorch.preparing import prepared
+from mizzen.package.executorch.values import Values
+from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor
 
 METHOD = "forward"
 DELEGATE = "EthosUBackend"

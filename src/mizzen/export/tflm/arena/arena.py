@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.steps import is_npu
-from mizzen.export.tflm_arena import structures as size
-from mizzen.export.tflm_arena.kernels import Requests, bytes_on_device, requests_of
-from mizzen.export.tflm_arena.lifetimes import Key, Lifetimes
-from mizzen.export.tflm_arena.measured import measured
-from mizzen.export.tflm_arena.planning import Buffer, end_of, plan
-from mizzen.export.tflm_arena.structures import ALIGNMENT_BYTES, Block
+from mizzen.export.tflm.arena import structures as size
+from mizzen.export.tflm.arena.kernels import Requests, bytes_on_device, requests_of
+from mizzen.export.tflm.arena.lifetimes import Key, Lifetimes
+from mizzen.export.tflm.arena.measured import measured
+from mizzen.export.tflm.arena.planning import Buffer, end_of, plan
+from mizzen.export.tflm.arena.structures import ALIGNMENT_BYTES, Block
 from mizzen.frontends.tflite import Model, Operator, Subgraph, Tensor
 from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
 from mizzen.frontends.tflite.variables import handles

@@ -8,6 +8,6 @@ which gives a bound from above (`measured`).
 It holds for the kernels that `mizzen export --to tflm` builds; those of CMSIS-NN ask for more.
 """
 
-from mizzen.export.tflm_arena.arena import Kept, Planned, TflmArena, arena_of, variables_of
+from mizzen.export.tflm.arena.arena import Kept, Planned, TflmArena, arena_of, variables_of
 
 __all__ = ["Kept", "Planned", "TflmArena", "arena_of", "variables_of"]
