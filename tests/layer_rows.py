@@ -17,7 +17,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics", "mizzen.documents"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.escaping", "mizzen.diagnostics"),
-    "mizzen.graph": ("mizzen.diagnostics",),
+    "mizzen.graph.notation": ("mizzen.diagnostics",),
+    "mizzen.graph": (
+        "mizzen.diagnostics",
+        "mizzen.graph.notation",
+    ),
     "mizzen.ops": (
         "mizzen.diagnostics",
         "mizzen.graph",
@@ -131,6 +135,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.generator.placement": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u.generator.operations": (
         "mizzen.diagnostics",
+        "mizzen.graph.notation",
         "mizzen.targets.ethos_u.machine",
     ),
     "mizzen.targets.ethos_u.generator.cascade": (

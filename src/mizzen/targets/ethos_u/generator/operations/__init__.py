@@ -9,6 +9,15 @@ bytes, and says what registers say: scales are multipliers and shifts, not real 
 It must not know networks, costs, nor command words.
 """
 
+from mizzen.targets.ethos_u.generator.operations.items import (
+    Blob,
+    Blocking,
+    Fetch,
+    Issue,
+    Place,
+    Staging,
+    WeightPart,
+)
 from mizzen.targets.ethos_u.generator.operations.maps import (
     BRICK,
     Box,
@@ -37,16 +46,7 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
     tensor_written,
     tensors_read,
 )
-from mizzen.targets.ethos_u.generator.operations.schedule import (
-    Blob,
-    Blocking,
-    Fetch,
-    Issue,
-    Place,
-    Schedule,
-    Staging,
-    WeightPart,
-)
+from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
 
 __all__ = [

@@ -10,6 +10,7 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
     tensor_written,
     tensors_read,
 )
+from mizzen.targets.ethos_u.generator.operations.text import SequenceText
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,3 +49,7 @@ class Sequence:
         for tensor in (*self.outputs, *self.states):
             found[tensor] = min(found[tensor][0], last), last
         return [row if row[1] >= 0 else (0, -1) for row in found]
+
+    def __str__(self) -> str:
+        """Return its text; `operations.text` says of what form."""
+        return str(SequenceText(self.tensors, self.operations, self.inputs, self.outputs))
