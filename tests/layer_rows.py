@@ -740,6 +740,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.compile",
         "mizzen.compiler.ethos_u.stages",
+        "mizzen.targets.ethos_u.generator.operations",
         "mizzen.compiler.budget",
         "mizzen.compiler.check",
         "mizzen.analysis.comparison",

@@ -102,8 +102,8 @@ def _texts(made: Stages, asked: Sequence[Stage], console: Console) -> Iterator[s
         heading = f"Graph: {count(len(made.graph.sorted()), 'operation')}"
         yield _form(heading, print_graph(made.graph).splitlines())
     if made.refusals:
-        rows = [(_place(refusal.operation.origin), refusal.reason) for refusal in made.refusals]
-        lines = table(list(dict.fromkeys(rows)), width=console.width)
+        refused = [(str(origin), reason) for origin, reason in _refused(made)]
+        lines = table(refused, width=console.width)
         yield f"Refused: no rule takes these operators for the NPU\n{lines}"
     for number, part in enumerate(made.parts, 1):
         if made.refusals:
@@ -178,9 +178,13 @@ def _tensor(line: str) -> str:
     return re.split(r" = |[@\[]", line.strip(), maxsplit=1)[0]
 
 
-def _place(origin: Origin | None) -> str:
-    """Return which operator of the network something comes from."""
-    return str(origin or Origin())
+def _refused(made: Stages) -> list[tuple[Origin, str]]:
+    """Return the operators that no rule takes, once each, with the reason."""
+    refused = [
+        (refusal.operation.origin or Origin(kind=refusal.operation.kind), refusal.reason)
+        for refusal in made.refusals
+    ]
+    return list(dict.fromkeys(refused))
 
 
 def _operators(part: Part) -> str:
@@ -209,10 +213,9 @@ def _document(made: Stages, asked: Sequence[Stage]) -> dict[str, object]:
 
     graph = {"graph": print_graph(made.graph).splitlines()} if Stage.LOWER in asked else {}
     refused = [
-        {"operator": refusal.operation.origin and refusal.operation.origin.operator,
-         "kind": refusal.operation.kind, "reason": refusal.reason}
-        for refusal in made.refusals
-    ]  # fmt: skip
+        {"operator": origin.operator, "kind": origin.kind, "reason": reason}
+        for origin, reason in _refused(made)
+    ]
     return {
         **graph,
         "refused": refused,

@@ -52,10 +52,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--between",
         metavar="STAGE[,STAGE...]",
-        help="of a network, for U55 and U65: show what Mizzen's own generator makes of it, after "
-        "one or several of: lower (the network's graph, and the operations of the NPU that it "
-        "becomes), arrange (what of these is done otherwise), schedule (blocks, layouts, "
-        "addresses, transfers)",
+        help="show what Mizzen's own generator makes of a network for U55 or U65, after each of "
+        "the steps named: lower (its graph, and the operations of the NPU that it becomes), "
+        "arrange (which of these are done in another way), schedule (blocks, layouts, addresses, "
+        "transfers)",
     )
     add_system_options(
         parser, "of a network; with an artifact, --accelerator-config is the NPU it must be for"
