@@ -128,6 +128,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.judge.hazards",
     ),
+    "mizzen.targets.ethos_u.generator.tuned": (),
     "mizzen.targets.ethos_u.generator": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u.machine",
@@ -166,12 +167,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.generator.arrange": (
         "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.generator.tuned",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.shared_buffer",
     ),
     "mizzen.targets.ethos_u.generator.emit": (
         "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.generator.tuned",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.shared_buffer",
@@ -184,6 +187,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.generator.schedule": (
         "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.generator.tuned",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.shared_buffer",

@@ -36,12 +36,11 @@ from mizzen.targets.ethos_u.generator.arrange.strided import (
     replaced,
 )
 from mizzen.targets.ethos_u.generator.operations import Bytes, Convolution, Kernel, Sequence
+from mizzen.targets.ethos_u.generator.tuned import MOST_COLUMN_OPERATIONS
 from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 
 FEW_CHANNELS = 8
 """Input channels that the array multiplies at once: of more, none is idle."""
-MOST_OPERATIONS = 12
-"""Operations in the place of one: what each costs besides its work outweighs more of them."""
 
 
 class Pixels(Enum):
@@ -119,7 +118,7 @@ def columns_as_channels(
     operation, view = found
     line = Line.of(operation, axis)
     groups = line.groups(pixels)
-    if len(groups) > MOST_OPERATIONS or any(row.low >= row.high for row in groups):
+    if len(groups) > MOST_COLUMN_OPERATIONS or any(row.low >= row.high for row in groups):
         return None
     weights: dict[tuple[int, int], npt.NDArray[np.int16]] = {}
     made: list[Convolution] = []

@@ -41,9 +41,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
     Tensor,
 )
-
-MOST_WEIGHTS = 1 << 13
-"""Of those that choose: nearly all are zeros, which take a fraction of a bit each."""
+from mizzen.targets.ethos_u.generator.tuned import MOST_GATHERING_WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ def gather_columns(sequence: Sequence, index: int, rows: int = 1) -> Sequence | 
     windows = _Windows(Line.of(operation, WIDTH), view.shape[2], rows, view.shape[HEIGHT])
     if rows > 1 and not _goes_down(operation, view, rows):
         return None
-    if operation.ifm.dtype.itemsize > 1 or windows.weights.size > MOST_WEIGHTS:
+    if operation.ifm.dtype.itemsize > 1 or windows.weights.size > MOST_GATHERING_WEIGHTS:
         return None
     tensor = Tensor("windows", windows.shape, operation.ifm.dtype)
     last = replace(

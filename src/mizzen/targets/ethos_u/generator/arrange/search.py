@@ -21,20 +21,13 @@ from mizzen.targets.ethos_u.generator.arrange.variants import (
     without,
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.generator.tuned import ARRANGING_ROUNDS, LEAST_GAIN
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
 Judge = Callable[[Sequence], float]
 """What a whole sequence costs once it is scheduled."""
 Rewrites = Callable[[Sequence, int], Iterator[Variant]]
 """Rewrites of an operation by its index."""
-
-LEAST_GAIN = 0.002
-"""Of the whole, that a rewrite must bring: less is within what estimates leave out.
-
-An operation that leaves may bring anything: what estimates leave out leaves with it.
-"""
-ROUNDS = 2
-"""What is exchanged decides what rewrites bring, and the other way round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ class _Search:
 
     def run(self) -> None:
         """Rewrite and exchange by turns, as long as one of them brings something."""
-        for _ in range(ROUNDS):
+        for _ in range(ARRANGING_ROUNDS):
             before = len(self.steps)
             self.rewrite(self._variants)
             self.turn()

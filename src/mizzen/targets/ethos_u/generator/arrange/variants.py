@@ -11,7 +11,6 @@ from mizzen.targets.ethos_u.generator.arrange.gather import gather_columns
 from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH
 from mizzen.targets.ethos_u.generator.arrange.swap import regions, swap
 from mizzen.targets.ethos_u.generator.arrange.views import (
-    COLUMNS,
     elements_view,
     pool_view,
     positions_view,
@@ -19,6 +18,7 @@ from mizzen.targets.ethos_u.generator.arrange.views import (
 )
 from mizzen.targets.ethos_u.generator.arrange.widen import without_constant
 from mizzen.targets.ethos_u.generator.operations import Convolution, Copy, Elementwise, Sequence
+from mizzen.targets.ethos_u.generator.tuned import POOL_COLUMNS
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
 EXCHANGE = "exchange height and width"
@@ -85,7 +85,7 @@ def _gathered(sequence: Sequence, index: int) -> Iterator[Variant]:
 
 
 def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:
-    for columns in COLUMNS:
+    for columns in POOL_COLUMNS:
         found = pool_view(sequence, index, columns)
         if found is not None:
             yield Variant(f"pool {columns} columns of rows", (index,), found)

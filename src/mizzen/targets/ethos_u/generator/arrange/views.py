@@ -32,6 +32,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import core_of
+from mizzen.targets.ethos_u.generator.tuned import VIEW_WIDTHS
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, UpscaleMode
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
@@ -39,15 +40,11 @@ MOST_ROWS = 256
 """Height of a window of a pool. Ref: Vela 5.2, SUPPORTED_OPS.md, AVERAGE_POOL_2D."""
 MOST_ROWS_WEIGHED = 64
 """The same of a kernel with weights. Ref: SUPPORTED_OPS.md, DEPTHWISE_CONV_2D."""
-COLUMNS = (2, 4, 8)
-"""What channels are divided by."""
 ROW_UNIT = (1, 4)
 """What 256 MACs work on where the output has one row, of even width, in the place of 2 x 2.
 
 Ref: Vela 5.2, npu_performance.py: what its estimate takes.
 """
-WIDTHS = (16, 32, 64)
-"""Columns of 1x1 convolutions and elementwise operations that are tried besides one row."""
 
 
 def pool_view(sequence: Sequence, index: int, columns: int) -> Sequence | None:
@@ -161,7 +158,7 @@ def view_shapes(operation: Computation, accelerator: Accelerator) -> Iterator[Sh
     if not _is_point(operation):
         return
     filled = min(_idle(height, width, accelerator), _idle(width, height, accelerator))
-    for columns in (positions, *WIDTHS):
+    for columns in (positions, *VIEW_WIDTHS):
         rows = positions // columns
         if not positions % columns and _idle(rows, columns, accelerator) < filled:
             yield rows, columns, depth
@@ -180,7 +177,7 @@ def _element_shapes(elements: int) -> Iterator[Shape]:
         if elements % depth:
             continue
         rest = elements // depth
-        columns = max(row for row in range(1, max(WIDTHS) + 1) if not rest % row)
+        columns = max(row for row in range(1, max(VIEW_WIDTHS) + 1) if not rest % row)
         yield rest // columns, columns, depth
 
 

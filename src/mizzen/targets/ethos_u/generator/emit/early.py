@@ -6,11 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from mizzen.targets.ethos_u.generator.emit.order import OUTSTANDING_TRANSFERS, conflict, wait_for
 from mizzen.targets.ethos_u.generator.emit.steps import Purpose, Step, TransferStep
+from mizzen.targets.ethos_u.generator.tuned import TABLE_LOOK_BACK_STEPS
 from mizzen.targets.ethos_u.machine.commands_values import Arch
-
-LOOKED_BACK = 2
-"""Steps that a load is moved at most. The front end is that far ahead anyway; further away, a load
-takes a bus from operations that need it, and what it gained on real networks was lost on others."""
 
 
 def with_early_tables(steps: Iterable[Step], arch: Arch) -> list[Step]:
@@ -31,7 +28,7 @@ def with_early_tables(steps: Iterable[Step], arch: Arch) -> list[Step]:
 
 def _earliest(before: Sequence[Step], load: TransferStep, most: int) -> int:
     place = len(before)
-    while place > len(before) - LOOKED_BACK and place:
+    while place > len(before) - TABLE_LOOK_BACK_STEPS and place:
         other = before[place - 1]
         if isinstance(other, TransferStep):
             break

@@ -22,15 +22,13 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import (
 from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, formula, spans
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts
 from mizzen.targets.ethos_u.generator.shared_buffer import Demand
+from mizzen.targets.ethos_u.generator.tuned import (
+    EXPOSED_FILLING,
+    HIDDEN_TRAFFIC_WEIGHT,
+    SIMULATED_BLOCKS,
+)
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
 from mizzen.targets.ethos_u.machine.config import Port
-
-SHOWN_OF_FILLING = 0.5
-"""Of the cycles in which an operation fills and drains, what its neighbours do not hide."""
-SIMULATED = 48
-"""Blocks of which more than the formula is computed: the best ones by it."""
-TRAFFIC_WEIGHT = 1e-3
-"""Of a port's cycles that are hidden, so that of equal blocks the one that moves less is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +57,13 @@ class Choice:
     def by_events(self) -> float:
         """Cycles that the timeline gets longer by, about."""
         main = max([self.units, *(cycles for _, cycles in self.ports)])
-        return main + SHOWN_OF_FILLING * (self.fetch + self.drain)
+        return main + EXPOSED_FILLING * (self.fetch + self.drain)
 
     @property
     def cycles(self) -> float:
         """What is to be as small as can be."""
         moved = sum(cycles for _, cycles in self.ports)
-        return self.by_formula + self.by_events + TRAFFIC_WEIGHT * moved
+        return self.by_formula + self.by_events + HIDDEN_TRAFFIC_WEIGHT * moved
 
     def port(self, port: Port) -> float:
         """Return the cycles for which a bus is needed."""
@@ -141,12 +139,14 @@ def _choices(
     whole = formula(facts, found.blocks, found.part_kernel, traffic, machine)
     memory = _largest(list(whole.memory.values()))
     total = np.maximum(np.floor(whole.own), np.floor(memory))
-    order = np.argsort(total + TRAFFIC_WEIGHT * memory + price, kind="stable")[:SIMULATED]
+    order = np.argsort(total + HIDDEN_TRAFFIC_WEIGHT * memory + price, kind="stable")[
+        :SIMULATED_BLOCKS
+    ]
     span = spans(facts, found.blocks[order], found.part_kernel, traffic, machine)
     ports = list(span.ports.items())
     main = np.maximum(span.units, _largest([cycles for _, cycles in ports]))
-    cost = total[order] + main + SHOWN_OF_FILLING * (span.fetch + span.drain)
-    cost = cost + TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
+    cost = total[order] + main + EXPOSED_FILLING * (span.fetch + span.drain)
+    cost = cost + HIDDEN_TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
     return [
         Choice(
             found.blocking(int(order[row])),

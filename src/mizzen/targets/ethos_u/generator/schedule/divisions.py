@@ -14,12 +14,11 @@ from mizzen.targets.ethos_u.generator.operations import Convolution
 from mizzen.targets.ethos_u.generator.schedule.blocks import DEPTH_STEP, up
 from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, Plan
 from mizzen.targets.ethos_u.generator.schedule.stages import Divisions, Ground, Ranges, Stage
-
-PARTS = (1, 2, 3, 4)
-SLICE_BYTES = (4096, 8192, 16384, 32768)
-"""Blobs that are longer are divided to begin with, each size in turn."""
-LEAST_LOSS_CYCLES = 100.0
-"""What an operation must lose by its constants to be looked at, by both models together."""
+from mizzen.targets.ethos_u.generator.tuned import (
+    CHANNEL_PARTS,
+    LEAST_LOSS_CYCLES,
+    SLICE_BYTES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +145,7 @@ class Divider:
         assert unit.staged is not None
         seen: set[Ranges | None] = {found.divisions.get(operation)}
         for step in (DEPTH_STEP, unit.staged.best.blocking.block[2]):
-            for parts in PARTS:
+            for parts in CHANNEL_PARTS:
                 ranges = self._ranges(operation, step, parts)
                 if ranges not in seen:
                     yield ranges

@@ -22,12 +22,11 @@ from mizzen.targets.ethos_u.generator.schedule.choices import ranked
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, facts_of
 from mizzen.targets.ethos_u.generator.shared_buffer import demand_of
+from mizzen.targets.ethos_u.generator.tuned import ENCODED_WEIGHT_BYTES
 from mizzen.targets.ethos_u.judge.timing.machine import machine_of
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
-ENCODED = 0.8
-"""Bytes of a weight in a stream, about: encoding each variant of an operation would take long."""
 RECORD_BYTES = 10
 
 
@@ -76,6 +75,6 @@ class Estimator:
         if not isinstance(operation, Convolution):
             return None
         cores = self._machine.accelerator.cores
-        weights = round(ENCODED * operation.weights.size / cores)
+        weights = round(ENCODED_WEIGHT_BYTES * operation.weights.size / cores)
         records = RECORD_BYTES * -(-facts.shape[2] // cores)
         return Constants(self._machine.cache, (weights, records) * cores)

@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.generator.schedule.choices import SHOWN_OF_FILLING, Choice
+from mizzen.targets.ethos_u.generator.schedule.choices import Choice
 from mizzen.targets.ethos_u.generator.schedule.units import GRANULE_BYTES
+from mizzen.targets.ethos_u.generator.tuned import (
+    EXPOSED_FILLING,
+    FARTHEST,
+    LEAST_PIECE_BYTES,
+    REACHES,
+)
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
 
-LEAST_PIECE_BYTES = 256
-"""A piece that is shorter is not worth its latency."""
-FARTHEST = 1 << 16
-REACHES = (1, 2, 3, 5, 9, FARTHEST)
-"""Units before its own that a blob may begin to come beside."""
 Reaches = dict[int, int]
 """Of each unit whose constants are staged; 0 as if it were not there."""
 
@@ -140,7 +141,7 @@ class Loads:
         machine = self.machine
         constants, cache = choice.port(machine.constants.port), choice.port(machine.cache.port)
         main = max(choice.units, constants, cache)
-        filling = SHOWN_OF_FILLING * (choice.fetch + choice.drain)
+        filling = EXPOSED_FILLING * (choice.fetch + choice.drain)
         spare, alone = main - constants, filling + main
         return _Load(
             choice.own, choice.memory, choice.units, constants, cache, filling, spare, alone
