@@ -82,11 +82,11 @@ class Line:
         first = -(-self.before // self.stride)
         last = min((self.given + self.before - size) // self.stride, self.made - 1)
         edges = [*range(min(first, self.made)), *range(max(last + 1, first), self.made)]
-        found = [self._edge(column) for column in edges]
+        groups = [self._edge(column) for column in edges]
         for column in range(first, min(first + step, last + 1)):
             count = (last - column) // step + 1
-            found.append(_Columns(column, step, count, 0, size))
-        return sorted(found, key=lambda row: row.first)
+            groups.append(_Columns(column, step, count, 0, size))
+        return sorted(groups, key=lambda group: group.first)
 
     def _edge(self, column: int) -> _Columns:
         place = column * self.stride - self.before
@@ -112,21 +112,21 @@ def columns_as_channels(
 
     None where it is not a convolution of few channels that are contiguous along the axis.
     """
-    found = few_channels(sequence, index, axis)
-    if found is None:
+    taken = few_channels(sequence, index, axis)
+    if taken is None:
         return None
-    operation, view = found
+    operation, view = taken
     line = Line.of(operation, axis)
     groups = line.groups(pixels)
-    if len(groups) > MOST_COLUMN_OPERATIONS or any(row.low >= row.high for row in groups):
+    if len(groups) > MOST_COLUMN_OPERATIONS or any(group.low >= group.high for group in groups):
         return None
     weights: dict[tuple[int, int], npt.NDArray[np.int16]] = {}
     made: list[Convolution] = []
-    for row in groups:
-        taps = row.low, row.high
+    for group in groups:
+        taps = group.low, group.high
         if taps not in weights:
             weights[taps] = line_weights(operation.weights, axis, *taps)
-        made.append(_made(operation, view, line, row, weights[taps], axis))
+        made.append(_made(operation, view, line, group, weights[taps], axis))
     return freed(replaced(sequence, {index: tuple(made)}))
 
 
@@ -174,16 +174,18 @@ def line_weights(
 
 
 def _made(
-    operation: Convolution, view: Bytes, line: Line, row: _Columns,
+    operation: Convolution, view: Bytes, line: Line, group: _Columns,
     weights: npt.NDArray[np.int16], axis: int,
 ) -> Convolution:  # fmt: skip
-    place = row.first * line.stride - line.before + row.low
-    ifm = part(replace(operation.ifm, view=view), axis, place, row.step * line.stride, row.count)
+    place = group.first * line.stride - line.before + group.low
+    ifm = part(
+        replace(operation.ifm, view=view), axis, place, group.step * line.stride, group.count
+    )
     read = replace(ifm.view, shape=(*ifm.shape[:2], weights.shape[3]))
     return replace(
         operation,
         ifm=replace(ifm, view=read),
-        ofm=part(operation.ofm, axis, row.first, row.step, row.count),
+        ofm=part(operation.ofm, axis, group.first, group.step, group.count),
         kernel=replace(operation.kernel, **one_element(axis)),
         weights=weights,
         part_kernel=None,

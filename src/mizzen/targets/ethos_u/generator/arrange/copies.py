@@ -68,11 +68,11 @@ class Place:
     def view(self, view: Box | Bytes, own: Tensor, other: Tensor) -> Box | Bytes | None:
         """Return what a view of the tensor is of the other; None if it is not one."""
         if self.box is None:
-            found = as_bytes(view, own)
-            if found is None:
+            strided = as_bytes(view, own)
+            if strided is None:
                 return None
-            offset = found.offset_bytes + self.offset_bytes
-            return as_box(replace(found, tensor=self.tensor, offset_bytes=offset), other)
+            offset = strided.offset_bytes + self.offset_bytes
+            return as_box(replace(strided, tensor=self.tensor, offset_bytes=offset), other)
         if isinstance(view, Bytes):
             return None
         (y, x, c), (down, across) = self.box.start, self.box.steps
@@ -101,16 +101,16 @@ def without_copy(sequence: Sequence, index: int) -> Sequence | None:
 
 def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Place]:
     """Return where a map is in the other's tensor, if it is all of a tensor of our own."""
-    row = sequence.tensors[whole.tensor]
-    if row.role is not Role.SCRATCH or whole.tensor in (*sequence.inputs, *sequence.outputs):
+    tensor = sequence.tensors[whole.tensor]
+    if tensor.role is not Role.SCRATCH or whole.tensor in (*sequence.inputs, *sequence.outputs):
         return
-    if isinstance(whole.view, Box) and isinstance(into.view, Box) and whole.shape == row.shape:
+    if isinstance(whole.view, Box) and isinstance(into.view, Box) and whole.shape == tensor.shape:
         yield Place(into.tensor, into.view)
     one, other = in_bytes(whole, sequence.tensors), in_bytes(into, sequence.tensors)
     size = whole.dtype.itemsize
     if one is None or other is None or not (is_dense(one, size) and is_dense(other, size)):
         return
-    if one.offset_bytes == 0 and math.prod(whole.shape) * size == row.size_bytes(Layout.NHWC):
+    if one.offset_bytes == 0 and math.prod(whole.shape) * size == tensor.size_bytes(Layout.NHWC):
         yield Place(into.tensor, None, other.offset_bytes)
 
 
@@ -150,7 +150,9 @@ def _stays_in_place(operation: Operation) -> bool:
 
 def _transferred(operation: Copy, sequence: Sequence) -> tuple[Map, Map] | None:
     """Return the ends of a transfer of all of a tensor into all of one like it."""
-    source, target = (sequence.tensors[row] for row in (operation.source, operation.destination))
+    source, target = (
+        sequence.tensors[tensor] for tensor in (operation.source, operation.destination)
+    )
     length = math.prod(source.shape) * source.dtype.itemsize
     whole = (0, 0, length) == (
         operation.source_offset_bytes, operation.destination_offset_bytes, operation.length_bytes,
@@ -170,7 +172,11 @@ def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source:
     """Whether who reads a tensor may read a part of another, after the copy `index`."""
     if not _fit(sequence, index, tensor, place):
         return False
-    reads = [step for step, row in enumerate(sequence.operations) if tensor in tensors_read(row)]
+    reads = [
+        step
+        for step, operation in enumerate(sequence.operations)
+        if tensor in tensors_read(operation)
+    ]
     if reads and reads[0] < index:
         return False
     for step, operation in enumerate(sequence.operations):
@@ -189,7 +195,11 @@ def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target
         return False
     if not _fit(sequence, index, tensor, place):
         return False
-    writes = [step for step, row in enumerate(sequence.operations) if tensor_written(row) == tensor]
+    writes = [
+        step
+        for step, operation in enumerate(sequence.operations)
+        if tensor_written(operation) == tensor
+    ]
     if not writes or writes[-1] > index:
         return False
     for step, operation in enumerate(sequence.operations):

@@ -61,9 +61,11 @@ def best(
     searches[1].turn()
     for search in searches:
         search.run()
-    found = min(searches, key=_Search.cost)
-    arranged = _turned(found.base, found.flips) if found.steps else sequence
-    return Arranged(arranged, found.steps)
+    cheapest_search = min(searches, key=_Search.cost)
+    arranged = (
+        _turned(cheapest_search.base, cheapest_search.flips) if cheapest_search.steps else sequence
+    )
+    return Arranged(arranged, cheapest_search.steps)
 
 
 @dataclass(slots=True)
@@ -128,7 +130,7 @@ class _Search:
         if not choices:
             return 1
         here = whole.total(self.flips)
-        for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
+        for cost, variant, flips, count in sorted(choices, key=lambda choice: choice[0]):
             if here - cost < (LEAST_GAIN * here if count else 0.0):
                 continue
             step = self._step(variant.what, variant.operations)
@@ -176,7 +178,7 @@ def _moved(flips: Flips, index: int, count: int) -> Iterator[Flips]:
 
     None of them, all, or the last of several, which may be what the others prepare for.
     """
-    others = frozenset(row if row < index else row + count - 1 for row in flips - {index})
+    others = frozenset(flip if flip < index else flip + count - 1 for flip in flips - {index})
     yield others
     if count:
         yield others | frozenset(range(index, index + count))
@@ -185,6 +187,6 @@ def _moved(flips: Flips, index: int, count: int) -> Iterator[Flips]:
 
 
 def _turned(base: Sequence, flips: Flips) -> Sequence:
-    found = swap(base, sorted(flips)) if flips else base
-    assert found is not None, "what costs something can be"
-    return found
+    turned = swap(base, sorted(flips)) if flips else base
+    assert turned is not None, "what costs something can be"
+    return turned

@@ -93,9 +93,9 @@ def _repeats(operation: Convolution, columns: int) -> bool:
     if not operation.depthwise:
         return False
     scales = operation.scales
-    rows = (operation.weights, scales.biases, scales.multipliers, scales.shifts)
-    grouped = (row.reshape(columns, row.shape[0] // columns, *row.shape[1:]) for row in rows)
-    return all((row == row[:1]).all() for row in grouped)
+    parts = (operation.weights, scales.biases, scales.multipliers, scales.shifts)
+    grouped = (part.reshape(columns, part.shape[0] // columns, *part.shape[1:]) for part in parts)
+    return all((group == group[:1]).all() for group in grouped)
 
 
 def _first(scales: ChannelScales, count: int) -> ChannelScales:
@@ -140,10 +140,10 @@ def elements_view(sequence: Sequence, index: int, shape: Shape) -> Sequence | No
         return None
     maps = [operation.ifm, operation.ofm]
     maps += [operation.ifm2] if isinstance(operation.ifm2, Map) else []
-    found = [_dense(map_, sequence, shape) for map_ in maps]
-    if any(map_ is None for map_ in found):
+    seen = [_dense(map_, sequence, shape) for map_ in maps]
+    if any(map_ is None for map_ in seen):
         return None
-    changed = replace(operation, ifm=found[0], ofm=found[1], ifm2=(*found, operation.ifm2)[2])
+    changed = replace(operation, ifm=seen[0], ofm=seen[1], ifm2=(*seen, operation.ifm2)[2])
     return replaced(sequence, {index: (changed,)})
 
 
@@ -159,17 +159,17 @@ def view_shapes(operation: Computation, accelerator: Accelerator) -> Iterator[Sh
         return
     filled = min(_idle(height, width, accelerator), _idle(width, height, accelerator))
     for columns in (positions, *VIEW_WIDTHS):
-        rows = positions // columns
-        if not positions % columns and _idle(rows, columns, accelerator) < filled:
-            yield rows, columns, depth
+        height_seen = positions // columns
+        if not positions % columns and _idle(height_seen, columns, accelerator) < filled:
+            yield height_seen, columns, depth
 
 
-def _idle(rows: int, columns: int, accelerator: Accelerator) -> float:
+def _idle(height: int, width: int, accelerator: Accelerator) -> float:
     """Return how many times as many positions the array works on as there are."""
     high, wide = core_of(accelerator).microblock[:2]
-    if rows == 1 and high == 2 and columns % 2 == 0:
+    if height == 1 and high == 2 and width % 2 == 0:
         high, wide = ROW_UNIT
-    return (high * -(-rows // high) / rows) * (wide * -(-columns // wide) / columns)
+    return (high * -(-height // high) / height) * (wide * -(-width // wide) / width)
 
 
 def _element_shapes(elements: int) -> Iterator[Shape]:
@@ -177,7 +177,7 @@ def _element_shapes(elements: int) -> Iterator[Shape]:
         if elements % depth:
             continue
         rest = elements // depth
-        columns = max(row for row in range(1, max(VIEW_WIDTHS) + 1) if not rest % row)
+        columns = max(count for count in range(1, max(VIEW_WIDTHS) + 1) if not rest % count)
         yield rest // columns, columns, depth
 
 
@@ -197,10 +197,10 @@ def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
     if not isinstance(view, Bytes):
         return None
     height, width, depth = view.shape
-    row, column, size = view.strides_bytes
+    stride_y, stride_x, size = view.strides_bytes
     if width == 1:
-        column = row
-    elif height > 1 and row != width * column:
+        stride_x = stride_y
+    elif height > 1 and stride_y != width * stride_x:
         return None
-    strides = column * shape[1], column, size
+    strides = stride_x * shape[1], stride_x, size
     return replace(map_, view=replace(view, shape=(*shape, depth), strides_bytes=strides))

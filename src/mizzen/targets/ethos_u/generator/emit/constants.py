@@ -17,11 +17,11 @@ class Constants:
 
     def offset_of(self, data: bytes) -> int:
         """Return where some bytes lie in the region."""
-        found = self._found.get(data)
-        if found is None:
-            found = self._found[data] = self._size
+        offset = self._found.get(data)
+        if offset is None:
+            offset = self._found[data] = self._size
             self._size += -(-len(data) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        return found
+        return offset
 
     def packed(self) -> npt.NDArray[np.uint8]:
         """Return the region, uint8 [bytes]; what is before and between is zero."""

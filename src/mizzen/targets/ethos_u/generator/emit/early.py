@@ -17,13 +17,13 @@ def with_early_tables(steps: Iterable[Step], arch: Arch) -> list[Step]:
     operation that uses its slots it leaves room for one more, if there is one, so that the front
     end need not wait until the array stands still.
     """
-    found: list[Step] = []
+    moved: list[Step] = []
     for step in steps:
-        place = len(found)
+        place = len(moved)
         if isinstance(step, TransferStep) and step.purpose is Purpose.TABLE:
-            place = _earliest(found, step, OUTSTANDING_TRANSFERS[arch])
-        found.insert(place, step)
-    return found
+            place = _earliest(moved, step, OUTSTANDING_TRANSFERS[arch])
+        moved.insert(place, step)
+    return moved
 
 
 def _earliest(before: Sequence[Step], load: TransferStep, most: int) -> int:
@@ -48,12 +48,12 @@ def _outstanding(steps: Sequence[Step], most: int) -> dict[int, int]:
     starts = [place for place, step in enumerate(steps) if isinstance(step, TransferStep)]
     first = starts[-most] if len(starts) >= most else 0
     transfers: list[TransferStep] = []
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for place in range(first, len(steps)):
         step = steps[place]
-        found[place] = len(transfers)
+        counts[place] = len(transfers)
         if isinstance(step, TransferStep):
             transfers.append(step)
         else:
             wait_for(transfers, step)
-    return found
+    return counts

@@ -82,11 +82,11 @@ class Addresses:
 
     def place(self, tensor: int, origin: Origin) -> Place:
         """Return where a tensor lies. E289 if the schedule does not say."""
-        found = self.places[tensor]
-        if found is None:
+        place = self.places[tensor]
+        if place is None:
             name = self.tensors[tensor].name
             raise fail("E289", f'the schedule must say where tensor "{name}" lies', origin=origin)
-        return found
+        return place
 
     def locate(self, map_: Map, origin: Origin, channels: tuple[int, int] | None = None) -> Located:
         """Return where a map lies, or some channels of it.
@@ -95,13 +95,13 @@ class Addresses:
         """
         place = self.place(map_.tensor, origin)
         if isinstance(map_.view, Box):
-            found = self._of_box(map_, map_.view, place)
+            located = self._of_box(map_, map_.view, place)
         else:
-            found = _of_bytes(map_, map_.view, place)
+            located = _of_bytes(map_, map_.view, place)
         if channels is not None:
-            found = _sliced(found, channels)
-        _check(found, map_, self.tensors[map_.tensor], origin)
-        return found
+            located = _sliced(located, channels)
+        _check(located, map_, self.tensors[map_.tensor], origin)
+        return located
 
     def _of_box(self, map_: Map, box: Box, place: Place) -> Located:
         tensor, layout = self.tensors[box.tensor], self.layouts[box.tensor]

@@ -191,9 +191,9 @@ def _constants(step: KernelStep, accelerator: Accelerator) -> Iterator[Setting]:
         yield from _stream(f"SCALE{suffix}", core.scales)
 
 
-def _stream(prefix: str, row: Stream) -> Iterator[Setting]:
-    yield f"SET_{prefix}_BASE", (row.offset_bytes,)
-    yield f"SET_{prefix}_LENGTH", (row.length_bytes,)
+def _stream(prefix: str, stream: Stream) -> Iterator[Setting]:
+    yield f"SET_{prefix}_BASE", (stream.offset_bytes,)
+    yield f"SET_{prefix}_LENGTH", (stream.length_bytes,)
 
 
 def _scale(name: str, scale: Scale) -> Setting:

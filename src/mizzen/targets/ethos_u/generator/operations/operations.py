@@ -219,7 +219,7 @@ def tensors_read(operation: Operation) -> tuple[int, ...]:
         case Convolution(ifm=ifm, written=WrittenWeights(tensor=streams)):
             return ifm.tensor, streams
         case _:
-            return tuple(row.tensor for row in maps_read(operation))
+            return tuple(map_.tensor for map_ in maps_read(operation))
 
 
 def tensor_written(operation: Operation) -> int:

@@ -39,16 +39,16 @@ class Sequence:
         what nobody reads or writes it is (0, -1).
         """
         last = len(self.operations) - 1
-        found = [(len(self.operations), -1)] * len(self.tensors)
+        spans = [(len(self.operations), -1)] * len(self.tensors)
         for index, operation in enumerate(self.operations):
             for tensor in (*tensors_read(operation), tensor_written(operation)):
-                first, _ = found[tensor]
-                found[tensor] = min(first, index), index
+                first, _ = spans[tensor]
+                spans[tensor] = min(first, index), index
         for tensor in self.inputs:
-            found[tensor] = 0, max(found[tensor][1], 0)
+            spans[tensor] = 0, max(spans[tensor][1], 0)
         for tensor in (*self.outputs, *self.states):
-            found[tensor] = min(found[tensor][0], last), last
-        return [row if row[1] >= 0 else (0, -1) for row in found]
+            spans[tensor] = min(spans[tensor][0], last), last
+        return [span if span[1] >= 0 else (0, -1) for span in spans]
 
     def __str__(self) -> str:
         """Return its text; `operations.text` says of what form."""

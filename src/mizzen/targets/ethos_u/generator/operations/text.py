@@ -103,10 +103,10 @@ class SequenceText:
         return ", ".join(map(self._input, self._inputs))
 
     def _input(self, tensor: int) -> str:
-        row = self._tensors[tensor]
-        state = ("state",) if row.role is Role.STATE else ()
+        given = self._tensors[tensor]
+        state = ("state",) if given.role is Role.STATE else ()
         return " ".join(
-            (f"{self._names[tensor]}:", _tensor_type(row), *self._place(tensor), *state)
+            (f"{self._names[tensor]}:", _tensor_type(given), *self._place(tensor), *state)
         )
 
     def _place(self, tensor: int) -> tuple[str, ...]:
@@ -128,15 +128,15 @@ class SequenceText:
         if tensor in told:
             return
         told.add(tensor)
-        row = self._tensors[tensor]
-        if row.data is not None:
-            kind = f"CONST {{values = {_constant(row, row.data)}}}"
+        declared = self._tensors[tensor]
+        if declared.data is not None:
+            kind = f"CONST {{values = {_constant(declared, declared.data)}}}"
         elif tensor not in self._written_whole:
             kind = "TENSOR"
         else:
             return
         place = self._place(tensor)
-        yield " ".join((self._names[tensor], "=", kind, ":", _tensor_type(row), *place))
+        yield " ".join((self._names[tensor], "=", kind, ":", _tensor_type(declared), *place))
 
     @cached_property
     def _written_whole(self) -> set[int]:
@@ -152,8 +152,8 @@ class SequenceText:
 
     def _is_whole(self, map_: Map) -> bool:
         """Whether a map is all of a tensor, as the tensor has it."""
-        row = self._tensors[map_.tensor]
-        return map_.view == Box(map_.tensor, row.shape) and map_.dtype == row.dtype
+        whole = self._tensors[map_.tensor]
+        return map_.view == Box(map_.tensor, whole.shape) and map_.dtype == whole.dtype
 
     def line(self, operation: Operation, *how: str) -> str:
         """Return the line of an operation.
@@ -202,11 +202,11 @@ class SequenceText:
 
     def _view(self, map_: Map) -> str:
         """Return what a map is of a tensor."""
-        row = self._tensors[map_.tensor]
+        whole = self._tensors[map_.tensor]
         match map_.view:
             case Box() as box:
-                dtype = "" if map_.dtype == row.dtype else f"<{_dtype(map_.dtype)}>"
-                return f"{self._names[map_.tensor]}{_box(box, row.shape)}{dtype}"
+                dtype = "" if map_.dtype == whole.dtype else f"<{_dtype(map_.dtype)}>"
+                return f"{self._names[map_.tensor]}{_box(box, whole.shape)}{dtype}"
             case Bytes() as view:
                 return f"{self._names[map_.tensor]}@{_bytes(view, map_.dtype)}"
 

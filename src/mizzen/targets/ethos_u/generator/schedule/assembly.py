@@ -53,25 +53,25 @@ def _blobs(stage: Stage, plan: Plan) -> tuple[list[Blob], dict[int, int]]:
     """Return the constants of all units, equal ones once, and which each unit has."""
     blobs: list[Blob] = []
     known: dict[bytes, int] = {}
-    found: dict[int, int] = {}
+    blob_of: dict[int, int] = {}
     for index, (unit, choice) in enumerate(zip(stage.units, plan.choices, strict=True)):
-        row = stage.ground.storage.sequence.operations[unit.operation]
-        if choice is None or not isinstance(row, Convolution):
+        operation = stage.ground.storage.sequence.operations[unit.operation]
+        if choice is None or not isinstance(operation, Convolution):
             continue
         blob = stage.ground.costs.blob(unit.operation, unit.channels, choice)
         if blob.data not in known:
             known[blob.data] = len(blobs)
             blobs.append(blob)
-        found[index] = known[blob.data]
-    return blobs, found
+        blob_of[index] = known[blob.data]
+    return blobs, blob_of
 
 
 def _places(tensors: int, offsets: Offsets) -> tuple[Place | None, ...]:
-    found: list[Place | None] = [None] * tensors
-    for region, rows in offsets.items():
-        for tensor, offset in rows.items():
-            found[tensor] = Place(int(region), offset)
-    return tuple(found)
+    places: list[Place | None] = [None] * tensors
+    for region, there in offsets.items():
+        for tensor, offset in there.items():
+            places[tensor] = Place(int(region), offset)
+    return tuple(places)
 
 
 def _items(

@@ -95,22 +95,22 @@ def ranked(
     traffics    for each traversal that the operation may have, because the constants differ
     row_cycles  that each row is worth by which writing is ahead of reading (`rows_ahead`)
     """
-    rows: list[Choice] = []
+    choices: list[Choice] = []
     considered = 0
     for part_kernel, traffic in zip(traversals(facts), traffics, strict=True):
         blocks = possible(facts, demand, part_kernel, machine.accelerator)
         considered += len(blocks)
-        found = Candidates(part_kernel, blocks)
+        traversed = Candidates(part_kernel, blocks)
         price = row_cycles * rows_ahead(facts.shape, blocks)
-        rows += _choices(facts, found, traffic, machine, price)
+        choices += _choices(facts, traversed, traffic, machine, price)
 
-    def order(row: Choice) -> tuple[float, Shape, bool]:
-        blocking = row.blocking
+    def order(choice: Choice) -> tuple[float, Shape, bool]:
+        blocking = choice.blocking
         ahead = rows_ahead(facts.shape, np.array([blocking.block]))[0] if row_cycles else 0.0
-        return row.cycles + row_cycles * float(ahead), blocking.block, blocking.part_kernel
+        return choice.cycles + row_cycles * float(ahead), blocking.block, blocking.part_kernel
 
-    rows.sort(key=order)
-    return Ranked(rows[0], rows[1] if len(rows) > 1 else None, considered)
+    choices.sort(key=order)
+    return Ranked(choices[0], choices[1] if len(choices) > 1 else None, considered)
 
 
 def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
@@ -124,45 +124,45 @@ def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
 
 def priced(facts: Facts, blocking: Blocking, traffic: Traffic, machine: Machine) -> Choice:
     """Return what a block costs, legal or not."""
-    found = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
-    return _choices(facts, found, traffic, machine, np.zeros(1))[0]
+    alone = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
+    return _choices(facts, alone, traffic, machine, np.zeros(1))[0]
 
 
 def _choices(
     facts: Facts,
-    found: Candidates,
+    candidates: Candidates,
     traffic: Traffic,
     machine: Machine,
     price: npt.NDArray[np.float64],
 ) -> list[Choice]:
     """Return the best blocks of a traversal, in no order; `price` is added to their cycles."""
-    whole = formula(facts, found.blocks, found.part_kernel, traffic, machine)
+    whole = formula(facts, candidates.blocks, candidates.part_kernel, traffic, machine)
     memory = _largest(list(whole.memory.values()))
     total = np.maximum(np.floor(whole.own), np.floor(memory))
     order = np.argsort(total + HIDDEN_TRAFFIC_WEIGHT * memory + price, kind="stable")[
         :SIMULATED_BLOCKS
     ]
-    span = spans(facts, found.blocks[order], found.part_kernel, traffic, machine)
+    span = spans(facts, candidates.blocks[order], candidates.part_kernel, traffic, machine)
     ports = list(span.ports.items())
     main = np.maximum(span.units, _largest([cycles for _, cycles in ports]))
     cost = total[order] + main + EXPOSED_FILLING * (span.fetch + span.drain)
     cost = cost + HIDDEN_TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
     return [
         Choice(
-            found.blocking(int(order[row])),
-            float(whole.own[order[row]]),
-            float(np.floor(memory[order[row]])),
-            float(span.units[row]),
-            tuple((port, float(cycles[row])) for port, cycles in ports),
-            float(span.fetch[row]),
-            float(span.drain[row]),
+            candidates.blocking(int(order[place])),
+            float(whole.own[order[place]]),
+            float(np.floor(memory[order[place]])),
+            float(span.units[place]),
+            tuple((port, float(cycles[place])) for port, cycles in ports),
+            float(span.fetch[place]),
+            float(span.drain[place]),
         )
-        for row in np.argsort(cost, kind="stable")[:2].tolist()
+        for place in np.argsort(cost, kind="stable")[:2].tolist()
     ]
 
 
-def _largest(rows: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    found = rows[0]
-    for row in rows[1:]:
-        found = np.maximum(found, row)
-    return found
+def _largest(cycles: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    most = cycles[0]
+    for more in cycles[1:]:
+        most = np.maximum(most, more)
+    return most

@@ -39,7 +39,9 @@ class Estimator:
     def __init__(self, configuration: EthosUConfiguration, tensors: Rows[Tensor]) -> None:
         """Estimate operations over tensors, and over others of scratch that come behind them."""
         self._machine = machine_of(configuration)
-        self._constant = {index for index, row in enumerate(tensors) if row.role is Role.CONSTANT}
+        self._constant = {
+            index for index, tensor in enumerate(tensors) if tensor.role is Role.CONSTANT
+        }
 
     def __call__(self, operation: Operation, layouts: Rows[Layout | None]) -> float:
         """Return the cycles of both models; those of a transfer through its slowest bus.
@@ -52,15 +54,15 @@ class Estimator:
         shapes = (*facts.inputs, facts.shape)
         maps = (*maps_read(operation), operation.ofm)
         *reads, write = (
-            self._stored(row, shape, layout)
-            for row, shape, layout in zip(maps, shapes, layouts, strict=True)
+            self._stored(map_, shape, layout)
+            for map_, shape, layout in zip(maps, shapes, layouts, strict=True)
         )
         traffic = Traffic(tuple(reads), write, self._constants(operation, facts))
         traffics = (traffic,) * len(traversals(facts))
         return ranked(facts, demand_of(operation), traffics, self._machine).best.cycles
 
-    def _stored(self, row: Map, shape: Shape, layout: Layout | None) -> Stored:
-        view, size = row.view, row.dtype.itemsize
+    def _stored(self, map_: Map, shape: Shape, layout: Layout | None) -> Stored:
+        view, size = map_.view, map_.dtype.itemsize
         if isinstance(view, Bytes):
             bricks, stride = view.layout is Layout.NHCWB16, view.strides_bytes[1]
         else:
@@ -68,7 +70,7 @@ class Estimator:
             bricks = layout is Layout.NHCWB16 or (layout is None and whole)
             stride = (BRICK if bricks else shape[2]) * size * view.steps[1]
         machine = self._machine
-        bus = machine.constants if row.tensor in self._constant else machine.cache
+        bus = machine.constants if map_.tensor in self._constant else machine.cache
         return Stored(bus, shape, size, bricks, stride)
 
     def _constants(self, operation: Computation, facts: Facts) -> Constants | None:

@@ -95,13 +95,13 @@ class Plan:
 
     def gaps(self) -> list[list[Piece]]:
         """Return what comes in each gap, what is needed first first."""
-        found: list[list[Piece]] = [[] for _ in range(len(self.choices) + 1)]
+        gaps: list[list[Piece]] = [[] for _ in range(len(self.choices) + 1)]
         for unit in sorted(self.taken):
             at = sum(length for _, length in self.taken[unit])
             for gap, length in self.taken[unit]:
-                found[gap].append(Piece(unit, at - length, at))
+                gaps[gap].append(Piece(unit, at - length, at))
                 at -= length
-        return found
+        return gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +132,10 @@ class Loads:
         """Return what a choice has on the timeline."""
         if choice is None:
             return None
-        found = self._known.get(id(choice))
-        if found is None:
-            found = self._known[id(choice)] = choice, self._load(choice)
-        return found[1]
+        known = self._known.get(id(choice))
+        if known is None:
+            known = self._known[id(choice)] = choice, self._load(choice)
+        return known[1]
 
     def _load(self, choice: Choice) -> _Load:
         machine = self.machine
@@ -195,12 +195,12 @@ class _Filling:
 
         It is 0 where there is none.
         """
-        skips, found = self.skips, gap
-        while skips[found] != found:
-            found = skips[found]
-        while skips[gap] != found:
-            skips[gap], gap = found, skips[gap]
-        return found
+        skips, lower = self.skips, gap
+        while skips[lower] != lower:
+            lower = skips[lower]
+        while skips[gap] != lower:
+            skips[gap], gap = lower, skips[gap]
+        return lower
 
 
 _Sums = tuple[float, float, float, float]
@@ -238,8 +238,8 @@ class Fetching:
         self.plans = 0
         self._near = [loads.of(job.in_place) for job in jobs]
         self._fast = [loads.of(job.staged) for job in jobs]
-        rows = sorted(range(len(jobs)), key=lambda row: (-jobs[row].gain, row))
-        self._order = {unit: place for place, unit in enumerate(rows)}
+        ranked = sorted(range(len(jobs)), key=lambda unit: (-jobs[unit].gain, unit))
+        self._order = {unit: place for place, unit in enumerate(ranked)}
         shortest = min((job.blob_bytes for job in jobs if job.blob_bytes), default=1)
         self._least = self._least_cycles(shortest)
         self._sizes = [job.blob_bytes for job in jobs]
@@ -248,12 +248,12 @@ class Fetching:
 
     def whole(self) -> Plan:
         """Return a plan that stages whatever is slower where it lies."""
-        return self.plan({row: FARTHEST for row, job in enumerate(self._jobs) if job.gain > 0})
+        return self.plan({unit: FARTHEST for unit, job in enumerate(self._jobs) if job.gain > 0})
 
     def improved(self, plan: Plan, units: Iterable[int]) -> Plan:
         """Return the best plan with other reaches of some units, one after the other."""
         for unit in units:
-            plan = min((plan, *self._others(plan, unit)), key=lambda row: row.cycles)
+            plan = min((plan, *self._others(plan, unit)), key=lambda plan_: plan_.cycles)
         return plan
 
     def _others(self, plan: Plan, unit: int) -> Iterator[Plan]:
@@ -277,13 +277,13 @@ class Fetching:
             basis = self._basis(reaches)
             if behind is None:
                 behind = self._begun(basis)
-                self._fill(behind, reaches, [row for row in basis.staged if row > unit])
+                self._fill(behind, reaches, [later for later in basis.staged if later > unit])
             if not now and like is plan:
-                found = like = self._filled(reaches, basis, behind.copied(), _to(basis, unit))
+                other = like = self._filled(reaches, basis, behind.copied(), _to(basis, unit))
             else:
-                found = self._changed(like, reaches, basis, behind.copied(), unit)
-            wider = unit in found.limited
-            yield found
+                other = self._changed(like, reaches, basis, behind.copied(), unit)
+            wider = unit in other.limited
+            yield other
 
     def _changed(
         self, like: Plan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
@@ -297,13 +297,19 @@ class Fetching:
         if course.basis is not basis and course.basis != basis:
             return self._filled(reaches, basis, filling, _to(basis, unit))
         touched = unit
-        for row in _to(basis, unit):
-            if row <= touched and row != unit:
-                return self._joined(like, course, reaches, filling, row)
-            self._fill(filling, reaches, (row,))
-            alike = filling.taken[row] == like.taken[row]
-            if row == unit or not alike or filling.exposed.get(row) != like.exposed.get(row):
-                touched = min(touched, filling.taken[row][-1][0] - 1, like.taken[row][-1][0] - 1)
+        for earlier in _to(basis, unit):
+            if earlier <= touched and earlier != unit:
+                return self._joined(like, course, reaches, filling, earlier)
+            self._fill(filling, reaches, (earlier,))
+            alike = filling.taken[earlier] == like.taken[earlier]
+            if (
+                earlier == unit
+                or not alike
+                or filling.exposed.get(earlier) != like.exposed.get(earlier)
+            ):
+                touched = min(
+                    touched, filling.taken[earlier][-1][0] - 1, like.taken[earlier][-1][0] - 1
+                )
         return self._filled(reaches, basis, filling, ())
 
     def _joined(
@@ -311,13 +317,13 @@ class Fetching:
     ) -> Plan:
         """Return a plan whose units up to one are fetched as those of a like one."""
         before = course.filling
-        for row in _to(course.basis, unit):
-            rows = filling.taken[row] = like.taken[row]
-            filling.area += self._sizes[row] * (row - max(rows[-1][0] - 1, 0))
-            if row in like.exposed:
-                filling.exposed[row] = like.exposed[row]
-            if row in like.limited:
-                filling.limited.add(row)
+        for earlier in _to(course.basis, unit):
+            pieces = filling.taken[earlier] = like.taken[earlier]
+            filling.area += self._sizes[earlier] * (earlier - max(pieces[-1][0] - 1, 0))
+            if earlier in like.exposed:
+                filling.exposed[earlier] = like.exposed[earlier]
+            if earlier in like.limited:
+                filling.limited.add(earlier)
         filling.beside[: unit + 1] = before.beside[: unit + 1]
         filling.waits[: unit + 1] = before.waits[: unit + 1]
         return self._planned(reaches, course.basis, filling, course.sums[: unit + 1])
@@ -361,8 +367,8 @@ class Fetching:
         """Let the blobs of some units come, those of the last units first."""
         beside, waits = filling.beside, filling.waits
         for unit in units:
-            rows = filling.taken[unit] = self._taken(unit, reaches[unit], filling)
-            for gap, length in rows:
+            pieces = filling.taken[unit] = self._taken(unit, reaches[unit], filling)
+            for gap, length in pieces:
                 beside[gap] += length
                 waits[gap] += self._transfer(length)
 
@@ -386,25 +392,25 @@ class Fetching:
 
     def _reserved(self, units: Iterable[int], free: list[int]) -> set[int]:
         """Take the memory that blobs need at the least, and return those that got it."""
-        found: set[int] = set()
+        granted: set[int] = set()
         for unit in sorted(units, key=self._order.__getitem__):
             size, least = self._jobs[unit].blob_bytes, max(0, unit - 1)
             if free[least] >= size and free[unit] >= size:
-                found.add(unit)
+                granted.add(unit)
                 free[unit] -= size
                 if least != unit:
                     free[least] -= size
-        return found
+        return granted
 
     def _spare(self, loads: list[_Load | None]) -> list[float]:
         """Return for how many cycles a transfer may run behind each unit for nothing.
 
         Before all there is nothing to run behind.
         """
-        found = [0.0]
+        spare = [0.0]
         for index, load in enumerate(loads):
             if load is None:
-                found.append(0.0)
+                spare.append(0.0)
                 continue
             own, last = load.own, index + 1 == len(loads)
             follows = None if last else loads[index + 1]
@@ -412,8 +418,8 @@ class Fetching:
                 own += follows.memory - follows.own
             if not last:
                 own -= self._jobs[index + 1].moved_cycles
-            found.append(min(own, load.spare))
-        return found
+            spare.append(min(own, load.spare))
+        return spare
 
     def _least_cycles(self, size: int) -> float:
         """Return for how long a piece of a blob of some size must run at the least."""
@@ -467,7 +473,7 @@ class Fetching:
         start, size, free = max(pieces[-1][0] - 1, 0), self._sizes[unit], filling.free
         filling.area += size * (unit - start)
         if start < unit - 1:
-            free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
+            free[start : unit - 1] = [left_over - size for left_over in free[start : unit - 1]]
         return pieces
 
     def _measure(self, loads: list[_Load | None], filling: _Filling, sums: list[_Sums]) -> None:
@@ -503,4 +509,4 @@ class Fetching:
 
 def _to(basis: _Basis, unit: int) -> tuple[int, ...]:
     """Return the staged units up to one, the last first."""
-    return tuple(row for row in basis.staged if row <= unit)
+    return tuple(staged for staged in basis.staged if staged <= unit)

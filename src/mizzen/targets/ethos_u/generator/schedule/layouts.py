@@ -27,11 +27,11 @@ def choose_layouts(storage: Storage, costs: Costs, cycles_per_byte: float = 0.0)
         for tensor in free:
             storage = min(
                 (storage.with_layout(tensor, layout) for layout in Layout),
-                key=lambda row: (
-                    costs.staged_cycles(row, costs.users(tensor))
-                    + cycles_per_byte * row.size_bytes(tensor),
-                    row.size_bytes(tensor),
-                    row.layouts[tensor] != before[tensor],
+                key=lambda trial: (
+                    costs.staged_cycles(trial, costs.users(tensor))
+                    + cycles_per_byte * trial.size_bytes(tensor),
+                    trial.size_bytes(tensor),
+                    trial.layouts[tensor] != before[tensor],
                 ),
             )
         if storage.layouts == before:

@@ -68,16 +68,17 @@ class Limits:
     def in_lines(self) -> Limits:
         """Return limits in whole lines of memory, as blocks are placed."""
         scratch, fast = (
-            None if row is None else in_lines(row) for row in (self.scratch_bytes, self.fast_bytes)
+            None if limit is None else in_lines(limit)
+            for limit in (self.scratch_bytes, self.fast_bytes)
         )
         return replace(self, scratch_bytes=scratch, fast_bytes=fast)
 
     def pins(self, sequence: Sequence) -> dict[int, Place]:
         """Return the places of those tensors of a sequence that must lie somewhere."""
-        rows = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
+        ends = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
         return {
             tensor: place
-            for tensors, places in rows
+            for tensors, places in ends
             if places is not None
             for tensor, place in zip(tensors, places, strict=True)
         }
@@ -130,14 +131,14 @@ def _laid_out(costs: Costs, limit_bytes: int, pins: Pins) -> _Laid:
     for price in TENSOR_BYTE_CYCLES:
         first = first_storage(costs.sequence, costs.machine, pins)
         storage = choose_layouts(first, costs, price)
-        found = _measured(storage, costs, limit_bytes)
-        tried.append(found)
-        if _is_free(found, limit_bytes):
+        laid = _measured(storage, costs, limit_bytes)
+        tried.append(laid)
+        if _is_free(laid, limit_bytes):
             break
         if price:
-            prices = dict.fromkeys(_crowded(found.ground, limit_bytes), price)
+            prices = dict.fromkeys(_crowded(laid.ground, limit_bytes), price)
             tried.append(_measured(storage, costs.priced(prices), limit_bytes))
-    return min(tried, key=lambda row: (max(row.peak_bytes, limit_bytes), row.cycles))
+    return min(tried, key=lambda laid: (max(laid.peak_bytes, limit_bytes), laid.cycles))
 
 
 def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
@@ -151,7 +152,7 @@ def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
     lost = placed.peak_bytes - max(stage.live_bytes, default=0)
     reaches = {index: FARTHEST for index, job in enumerate(stage.jobs) if job.staged is not None}
     cycles = [
-        Fetching(stage.jobs, [room - lost - row for row in stage.live_bytes], ground.loads)
+        Fetching(stage.jobs, [room - lost - live for live in stage.live_bytes], ground.loads)
         .plan(reaches)
         .cycles
         for room in (max(limit_bytes, placed.peak_bytes), ENDLESS_BYTES)
@@ -197,16 +198,16 @@ def _spilled(
 
 def _staged(ground: Ground, limit_bytes: int, work: Work) -> Schedule:
     """Return a schedule whose constants are staged within a limit."""
-    found = _fitted(ground, limit_bytes, work)
+    fitted = _fitted(ground, limit_bytes, work)
     region = ground.costs.staging_region
-    offsets = {region: found.offsets}
-    region_bytes = {int(region): found.size_bytes}
+    offsets = {region: fitted.offsets}
+    region_bytes = {int(region): fitted.size_bytes}
     if region is not RegionIndex.SCRATCH:
-        tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH, found.plan.choices)
+        tensors, blocks = fitted.stage.blocks(RegionIndex.SCRATCH, fitted.plan.choices)
         slow = place(blocks)
         offsets[RegionIndex.SCRATCH] = dict(zip(tensors, slow.offsets_bytes, strict=True))
         region_bytes[int(RegionIndex.SCRATCH)] = taken_bytes(slow, ground.costs.sequence)
-    return assemble(found.stage, found.plan, offsets, region_bytes)
+    return assemble(fitted.stage, fitted.plan, offsets, region_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +225,12 @@ def _fitted(ground: Ground, limit_bytes: int, work: Work) -> _Fitted:
     for share, price in work.rooms:
         room = int(limit_bytes * share)
         starts = Divider(ground, room, 0, price).starts()[: work.starts]
-        rows = [Divider(ground, room, work.steps, price).refined(row) for row in starts]
-        rows.sort(key=lambda row: row.cycles)
-        for row in rows[: work.placements]:
+        plans = [Divider(ground, room, work.steps, price).refined(start) for start in starts]
+        plans.sort(key=lambda planned: planned.cycles)
+        for planned in plans[: work.placements]:
             for less in work.shares if price else (1.0,):
                 divider = Divider(ground, int(room * less), work.steps, price)
-                plan = row if less == 1 else divider.again(row)
+                plan = planned if less == 1 else divider.again(planned)
                 joint = _jointly(divider, plan, limit_bytes, work)
                 if joint is not None:
                     return joint
@@ -246,18 +247,18 @@ def _bare(ground: Ground) -> _Fitted:
     return _Fitted(stage, plan, offsets, taken_bytes(placed, ground.costs.sequence))
 
 
-def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: Work) -> _Fitted | None:
+def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -> _Fitted | None:
     """Return a plan with addresses, if all has a place within a limit.
 
     Constants are encoded only where their estimated sizes have a place, or nearly.
     """
     if (
-        _placed(found.stage, found.plan, limit_bytes, work).peak_bytes
+        _placed(planned.stage, planned.plan, limit_bytes, work).peak_bytes
         > ESTIMATED_EXCESS * limit_bytes
     ):
         return None
-    stage = found.stage.with_real_sizes(found.plan.reaches)
-    plan = divider.fetching(stage).plan(found.plan.reaches)
+    stage = planned.stage.with_real_sizes(planned.plan.reaches)
+    plan = divider.fetching(stage).plan(planned.plan.reaches)
     placed = _placed(stage, plan, limit_bytes, work)
     if placed.peak_bytes > limit_bytes:
         return None

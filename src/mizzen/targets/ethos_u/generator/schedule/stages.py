@@ -115,17 +115,17 @@ def blocks_of_units(
 
 
 def _best(unit: Unit) -> Choice | None:
-    found = unit.staged or unit.in_place
-    return found.best if found else None
+    ranked = unit.staged or unit.in_place
+    return ranked.best if ranked else None
 
 
 def _job(unit: Unit, costs: Costs) -> Job:
-    row = costs.sequence.operations[unit.operation]
-    if isinstance(row, Copy):
+    operation = costs.sequence.operations[unit.operation]
+    if isinstance(operation, Copy):
         bus = costs.machine.arena
-        cycles = bus.read_latency_cycles + row.length_bytes / bus.bytes_per_cycle
+        cycles = bus.read_latency_cycles + operation.length_bytes / bus.bytes_per_cycle
         return Job(None, None, moved_cycles=cycles)
     in_place = unit.in_place.best if unit.in_place else None
-    if unit.staged is None or not isinstance(row, Convolution):
+    if unit.staged is None or not isinstance(operation, Convolution):
         return Job(in_place, None)
     return Job(in_place, unit.staged.best, costs.blob_bytes(unit, unit.staged.best))

@@ -66,10 +66,10 @@ class Span:
     @property
     def main(self) -> Cycles:
         """Cycles from the first input to the last block's leaving, without transfers beside."""
-        found = self.units
+        busiest = self.units
         for cycles in self.ports.values():
-            found = np.maximum(found, cycles)
-        return found
+            busiest = np.maximum(busiest, cycles)
+        return busiest
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def spans(
     ports.add(wrote.bus.port, shared, alone)
     if traffic.constants is not None:
         _constants(facts, counts, traffic.constants, ports)
-    latency = max((row.bus.read_latency_cycles for row in reads), default=0)
+    latency = max((moved.bus.read_latency_cycles for moved in reads), default=0)
     moves = _Moves(latency, fetch, wrote.bus.write_latency_cycles, alone * share, jobs)
     units, short = _units(facts, blocks, part_kernel, traffic, machine, moves)
     return Span(
@@ -189,8 +189,8 @@ def _read(facts: Facts, index: int, blocks: Blocks, stored: Stored, machine: Mac
     counts = -(-np.array(facts.shape) // blocks)
     size = stored.element_bytes
     sides = [tuple(np.unique(blocks[:, axis]).tolist()) for axis in range(3)]
-    rows = along(axes[0], sides[0], 0, beat)
-    columns = along(axes[1], sides[1], 0, beat)
+    down = along(axes[0], sides[0], 0, beat)
+    across = along(axes[1], sides[1], 0, beat)
     tall, wide, deep = blocks.T
     every = facts.kind in EVERY_CHANNEL or shape[2] == 1
     if every:
@@ -202,25 +202,25 @@ def _read(facts: Facts, index: int, blocks: Blocks, stored: Stored, machine: Mac
         bricks = up(shape[2], BRICK) * counts[:, 2] if every else _bricks(shape[2], deep)
         brick_total = bricks * BRICK * size
         brick_most = up(depth_most, BRICK) * BRICK * size
-        total = rows.total[tall] * columns.total[wide] * brick_total
-        block = rows.most[tall] * columns.most[wide] * brick_most
-        run = BRICK * size * columns.most[wide]
+        total = down.total[tall] * across.total[wide] * brick_total
+        block = down.most[tall] * across.most[wide] * brick_most
+        run = BRICK * size * across.most[wide]
         return _moved(stored, total * times, block * times, run)
-    return _row_major(stored, axes[1], sides[1], blocks, rows.total[tall], rows.most[tall],
-                      columns.total[wide], columns.most[wide], (depth_total, depth_most),
+    return _row_major(stored, axes[1], sides[1], blocks, down.total[tall], down.most[tall],
+                      across.total[wide], across.most[wide], (depth_total, depth_most),
                       counts[:, 2], times, beat, every=every)  # fmt: skip
 
 
 def _bricks(channels: int, deep: Ints) -> Ints:
     """Return the bricks that the blocks along the depth touch in all."""
-    found = np.zeros(len(deep), np.int64)
+    bricks = np.zeros(len(deep), np.int64)
     depths: list[int] = np.unique(deep).tolist()
     for depth in depths:
         starts = range(0, channels, depth)
-        found[deep == depth] = sum(
+        bricks[deep == depth] = sum(
             up(min(start + depth, channels), BRICK) - start // BRICK for start in starts
         )
-    return found
+    return bricks
 
 
 def _row_major(
