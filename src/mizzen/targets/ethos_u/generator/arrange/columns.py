@@ -85,12 +85,18 @@ class Line:
         groups = [self._edge(column) for column in edges]
         for column in range(first, min(first + step, last + 1)):
             count = (last - column) // step + 1
-            groups.append(_Columns(column, step, count, 0, size))
+            groups.append(_Columns(first=column, step=step, count=count, low=0, high=size))
         return sorted(groups, key=lambda group: group.first)
 
     def _edge(self, column: int) -> _Columns:
         place = column * self.stride - self.before
-        return _Columns(column, 1, 1, max(0, -place), min(self.size, self.given - place))
+        return _Columns(
+            first=column,
+            step=1,
+            count=1,
+            low=max(0, -place),
+            high=min(self.size, self.given - place),
+        )
 
     @staticmethod
     def of(operation: Convolution, axis: int) -> Line:

@@ -78,7 +78,7 @@ class Place:
         (y, x, c), (down, across) = self.box.start, self.box.steps
         start = y + view.start[0] * down, x + view.start[1] * across, c + view.start[2]
         steps = view.steps[0] * down, view.steps[1] * across
-        return Box(self.tensor, view.shape, start, steps)
+        return Box(tensor=self.tensor, shape=view.shape, start=start, steps=steps)
 
 
 def without_copy(sequence: Sequence, index: int) -> Sequence | None:

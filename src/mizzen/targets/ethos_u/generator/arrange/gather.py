@@ -83,7 +83,9 @@ def gather_columns(sequence: Sequence, index: int, rows: int = 1) -> Sequence | 
         return None
     operation, view = taken
     kernel = operation.kernel
-    windows = _Windows(Line.of(operation, WIDTH), view.shape[2], rows, view.shape[HEIGHT])
+    windows = _Windows(
+        line=Line.of(operation, WIDTH), depth=view.shape[2], rows=rows, height=view.shape[HEIGHT]
+    )
     if rows > 1 and not _goes_down(operation, view, rows):
         return None
     if operation.ifm.dtype.itemsize > 1 or windows.weights.size > MOST_GATHERING_WEIGHTS:
@@ -126,7 +128,12 @@ def _choosers(
             offset_bytes=view.offset_bytes + first * tall * row_bytes,
             strides_bytes=(count * tall * row_bytes, tall * row_bytes, 1),
         )
-        written = Bytes(tensor, (1, count, chosen), first * chosen, (count * chosen, chosen, 1))
+        written = Bytes(
+            tensor=tensor,
+            shape=(1, count, chosen),
+            offset_bytes=first * chosen,
+            strides_bytes=(count * chosen, chosen, 1),
+        )
         yield Convolution(
             origin=operation.origin,
             ifm=replace(operation.ifm, view=given),

@@ -129,11 +129,11 @@ class _Planes:
             return None
         step = BRICK * size
         return Bytes(
-            view.tensor,
-            view.shape,
-            brick * self.plane_bytes + position * step,
-            (stride_y // self.pixel_bytes * step, step, self.plane_bytes),
-            Layout.NHCWB16,
+            tensor=view.tensor,
+            shape=view.shape,
+            offset_bytes=brick * self.plane_bytes + position * step,
+            strides_bytes=(stride_y // self.pixel_bytes * step, step, self.plane_bytes),
+            layout=Layout.NHCWB16,
         )
 
 

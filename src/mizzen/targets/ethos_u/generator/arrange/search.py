@@ -55,7 +55,7 @@ def best(
     judge     of whole sequences; permits each step that was chosen. Without one estimates decide
     """
     costs = Costs(estimate)
-    first = _Search(accelerator, costs, judge, sequence)
+    first = _Search(accelerator=accelerator, costs=costs, judge=judge, base=sequence)
     first.rewrite(without)
     searches = [first, replace(first)]
     searches[1].turn()

@@ -39,7 +39,7 @@ def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
     stride_y, stride_x, size = tensor.strides_bytes(Layout.NHWC)
     offset = view.start[0] * stride_y + view.start[1] * stride_x + view.start[2] * size
     strides = stride_y * view.steps[0], stride_x * view.steps[1], size
-    return Bytes(view.tensor, view.shape, offset, strides)
+    return Bytes(tensor=view.tensor, shape=view.shape, offset_bytes=offset, strides_bytes=strides)
 
 
 def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
@@ -63,7 +63,7 @@ def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
     ]
     if any(end >= most for end, most in zip(ends, tensor.shape, strict=True)):
         return view
-    return Box(view.tensor, view.shape, start, (steps[0], steps[1]))
+    return Box(tensor=view.tensor, shape=view.shape, start=start, steps=(steps[0], steps[1]))
 
 
 def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
@@ -75,7 +75,12 @@ def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
             start, steps = list(view.start), list(view.steps)
             start[axis] += first * steps[axis]
             steps[axis] = steps[axis] * step if count > 1 else 1
-            part_ = Box(view.tensor, _shape(shape), _shape(start), (steps[0], steps[1]))
+            part_ = Box(
+                tensor=view.tensor,
+                shape=_shape(shape),
+                start=_shape(start),
+                steps=(steps[0], steps[1]),
+            )
         case Bytes():
             strides = list(view.strides_bytes)
             offset = view.offset_bytes + first * strides[axis]

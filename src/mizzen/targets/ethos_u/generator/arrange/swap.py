@@ -101,7 +101,10 @@ def _map(map_: Map, tensors: tuple[Tensor, ...], turned: Collection[int]) -> Map
     if map_.tensor in turned and isinstance(map_.view, Box):
         view = map_.view
         box = Box(
-            view.tensor, _shape(view.shape), _shape(view.start), (view.steps[1], view.steps[0])
+            tensor=view.tensor,
+            shape=_shape(view.shape),
+            start=_shape(view.start),
+            steps=(view.steps[1], view.steps[0]),
         )
         return replace(map_, view=box)
     if map_.shape[:2] == (1, 1):

@@ -188,7 +188,12 @@ def _dense(map_: Map, sequence: Sequence, shape: Shape) -> Map | None:
         return None
     _, width, depth = shape
     strides = width * depth * size, depth * size, size
-    return replace(map_, view=Bytes(view.tensor, shape, view.offset_bytes, strides))
+    return replace(
+        map_,
+        view=Bytes(
+            tensor=view.tensor, shape=shape, offset_bytes=view.offset_bytes, strides_bytes=strides
+        ),
+    )
 
 
 def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:

@@ -56,7 +56,12 @@ def without_constant(sequence: Sequence, index: int) -> Sequence | None:
     box, height_width = operation.ofm.view, sequence.tensors[operation.ofm.tensor].shape[:2]
     if not isinstance(box, Box) or box.shape[:2] != height_width:
         return None
-    draft = _Draft(list(sequence.tensors), list(sequence.operations), sequence, index)
+    draft = _Draft(
+        tensors=list(sequence.tensors),
+        operations=list(sequence.operations),
+        sequence=sequence,
+        leaves=index,
+    )
     if not draft.hold(box.tensor, box.start[2], box.shape[2], value):
         return None
     del draft.operations[index]

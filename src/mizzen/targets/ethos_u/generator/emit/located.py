@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -134,10 +134,24 @@ def _located(
     tiles: Tiles | None,
 ) -> Located:
     height, width, _ = map_.shape
-    split = (height, height, width)
+    height_0, height_1, width_0 = height, height, width
     if tiles is not None:
-        split = (tiles.height_0, tiles.height_1, tiles.width_0)
-    return Located(region, map_.shape, bases, *split, *strides, layout, map_.dtype, map_.zero_point)
+        height_0, height_1, width_0 = tiles.height_0, tiles.height_1, tiles.width_0
+    stride_y, stride_x, stride_c = strides
+    return Located(
+        region=region,
+        shape=map_.shape,
+        bases=bases,
+        height_0=height_0,
+        height_1=height_1,
+        width_0=width_0,
+        stride_y=stride_y,
+        stride_x=stride_x,
+        stride_c=stride_c,
+        layout=layout,
+        dtype=map_.dtype,
+        zero_point=map_.zero_point,
+    )
 
 
 def _sliced(map_: Located, channels: tuple[int, int]) -> Located:
@@ -150,15 +164,10 @@ def _sliced(map_: Located, channels: tuple[int, int]) -> Located:
     height, width, _ = map_.shape
     inside = _inside(map_)
     bases = tuple(base + moved if at else 0 for base, at in zip(map_.bases, inside, strict=True))
-    return Located(
-        map_.region,
-        (height, width, stop - first),
-        (bases[0], bases[1], bases[2], bases[3]),
-        *map_.tiles,
-        *map_.strides,
-        map_.layout,
-        map_.dtype,
-        map_.zero_point,
+    return replace(
+        map_,
+        shape=(height, width, stop - first),
+        bases=(bases[0], bases[1], bases[2], bases[3]),
     )
 
 

@@ -82,6 +82,17 @@ def _items(
             unit, choice = stage.units[gap - 1], plan.choices[gap - 1]
             blocking = choice.blocking if choice else None
             blob, staging = blob_of.get(gap - 1), number.get(gap - 1)
-            yield Issue(unit.operation, blocking, unit.channels, blob, staging)
+            yield Issue(
+                operation=unit.operation,
+                blocking=blocking,
+                channels=unit.channels,
+                blob=blob,
+                staging=staging,
+            )
         for piece in pieces:
-            yield Fetch(blob_of[piece.unit], piece.start, piece.stop, number[piece.unit])
+            yield Fetch(
+                blob=blob_of[piece.unit],
+                start=piece.start,
+                stop=piece.stop,
+                staging=number[piece.unit],
+            )

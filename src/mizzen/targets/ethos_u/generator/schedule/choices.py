@@ -149,13 +149,13 @@ def _choices(
     cost = cost + HIDDEN_TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
     return [
         Choice(
-            candidates.blocking(int(order[place])),
-            float(whole.own[order[place]]),
-            float(np.floor(memory[order[place]])),
-            float(span.units[place]),
-            tuple((port, float(cycles[place])) for port, cycles in ports),
-            float(span.fetch[place]),
-            float(span.drain[place]),
+            blocking=candidates.blocking(int(order[place])),
+            own=float(whole.own[order[place]]),
+            memory=float(np.floor(memory[order[place]])),
+            units=float(span.units[place]),
+            ports=tuple((port, float(cycles[place])) for port, cycles in ports),
+            fetch=float(span.fetch[place]),
+            drain=float(span.drain[place]),
         )
         for place in np.argsort(cost, kind="stable")[:2].tolist()
     ]

@@ -64,7 +64,12 @@ class Divider:
     def fetching(self, stage: Stage) -> Fetching:
         """Return what plans the fetching of a stage's constants."""
         free = [self._room - live for live in stage.live_bytes]
-        return Fetching(stage.jobs, free, self._ground.loads, self._byte_cycles)
+        return Fetching(
+            jobs=stage.jobs,
+            free_bytes=free,
+            loads=self._ground.loads,
+            byte_cycles=self._byte_cycles,
+        )
 
     def refined(self, plan: Planned) -> Planned:
         """Return a plan that no other division or reach makes better, as far as steps go."""

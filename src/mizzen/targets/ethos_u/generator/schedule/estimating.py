@@ -71,7 +71,7 @@ class Estimator:
             stride = (BRICK if bricks else shape[2]) * size * view.steps[1]
         machine = self._machine
         bus = machine.constants if map_.tensor in self._constant else machine.cache
-        return Stored(bus, shape, size, bricks, stride)
+        return Stored(bus=bus, shape=shape, element_bytes=size, bricks=bricks, stride_x=stride)
 
     def _constants(self, operation: Computation, facts: Facts) -> Constants | None:
         if not isinstance(operation, Convolution):

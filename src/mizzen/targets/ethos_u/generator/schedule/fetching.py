@@ -144,7 +144,14 @@ class Loads:
         filling = EXPOSED_FILLING * (choice.fetch + choice.drain)
         spare, alone = main - constants, filling + main
         return _Load(
-            choice.own, choice.memory, choice.units, constants, cache, filling, spare, alone
+            own=choice.own,
+            memory=choice.memory,
+            units=choice.units,
+            constants=constants,
+            cache=cache,
+            filling=filling,
+            spare=spare,
+            alone=alone,
         )
 
 
@@ -185,10 +192,16 @@ class _Filling:
     def copied(self) -> _Filling:
         """Return the same, to go on with in another way."""
         return _Filling(
-            self.free.copy(), self.spare.copy(), self.skips.copy(), self.beside.copy(),
-            self.waits.copy(), self.taken.copy(), self.exposed.copy(), self.limited.copy(),
-            self.area,
-        )  # fmt: skip
+            free=self.free.copy(),
+            spare=self.spare.copy(),
+            skips=self.skips.copy(),
+            beside=self.beside.copy(),
+            waits=self.waits.copy(),
+            taken=self.taken.copy(),
+            exposed=self.exposed.copy(),
+            limited=self.limited.copy(),
+            area=self.area,
+        )
 
     def next_gap(self, gap: int) -> int:
         """Return the next gap, from one on downwards, that a transfer may be worth its latency in.
@@ -354,14 +367,28 @@ class Fetching:
         for gap in range(1, len(spare)):
             skips[gap] = gap if spare[gap] >= self._least else skips[gap - 1]
         last_first = tuple(sorted(staged, reverse=True))
-        return _Basis(self._jobs, last_first, loads, choices, free, spare, skips)
+        return _Basis(
+            jobs=self._jobs,
+            staged=last_first,
+            loads=loads,
+            choices=choices,
+            free=free,
+            spare=spare,
+            skips=skips,
+        )
 
     def _begun(self, basis: _Basis) -> _Filling:
         none = [0.0] * len(basis.spare)
         return _Filling(
-            basis.free.copy(), basis.spare.copy(), basis.skips.copy(), none, none.copy(), {}, {},
-            set(),
-        )  # fmt: skip
+            free=basis.free.copy(),
+            spare=basis.spare.copy(),
+            skips=basis.skips.copy(),
+            beside=none,
+            waits=none.copy(),
+            taken={},
+            exposed={},
+            limited=set(),
+        )
 
     def _fill(self, filling: _Filling, reaches: Reaches, units: Sequence[int]) -> None:
         """Let the blobs of some units come, those of the last units first."""
@@ -386,9 +413,18 @@ class Fetching:
         self._measure(basis.loads, filling, sums)
         by_formula, by_events, _, _ = sums[-1]
         return Plan(
-            reaches, basis.choices, filling.taken, filling.exposed, filling.limited, {},
-            by_formula, by_events, filling.area, self._byte_cycles, Course(basis, filling, sums),
-        )  # fmt: skip
+            reaches=reaches,
+            choices=basis.choices,
+            taken=filling.taken,
+            exposed=filling.exposed,
+            limited=filling.limited,
+            offsets={},
+            by_formula=by_formula,
+            by_events=by_events,
+            area=filling.area,
+            byte_cycles=self._byte_cycles,
+            course=Course(basis, filling, sums),
+        )
 
     def _reserved(self, units: Iterable[int], free: list[int]) -> set[int]:
         """Take the memory that blobs need at the least, and return those that got it."""

@@ -88,7 +88,14 @@ def _with_copy(sequence: Sequence, tensor: int, size_bytes: int) -> Sequence:
     far = sequence.tensors[tensor]
     number = len(sequence.tensors)
     near = Tensor(f"{far.name} (copied)", far.shape, far.dtype, layout=Layout.NHWC)
-    copy = Copy(Origin(), tensor, 0, number, 0, size_bytes)
+    copy = Copy(
+        origin=Origin(),
+        source=tensor,
+        source_offset_bytes=0,
+        destination=number,
+        destination_offset_bytes=0,
+        length_bytes=size_bytes,
+    )
     operations = [_reading(operation, tensor, number) for operation in sequence.operations]
     return replace(sequence, tensors=(*sequence.tensors, near), operations=(copy, *operations))
 

@@ -224,12 +224,21 @@ def _fitted(ground: Ground, limit_bytes: int, work: Work) -> _Fitted:
     """Return units and a plan for them that can be placed within a limit."""
     for share, price in work.rooms:
         room = int(limit_bytes * share)
-        starts = Divider(ground, room, 0, price).starts()[: work.starts]
-        plans = [Divider(ground, room, work.steps, price).refined(start) for start in starts]
+        starts = Divider(ground=ground, room_bytes=room, steps=0, byte_cycles=price).starts()[
+            : work.starts
+        ]
+        plans = [
+            Divider(ground=ground, room_bytes=room, steps=work.steps, byte_cycles=price).refined(
+                start
+            )
+            for start in starts
+        ]
         plans.sort(key=lambda planned: planned.cycles)
         for planned in plans[: work.placements]:
             for less in work.shares if price else (1.0,):
-                divider = Divider(ground, int(room * less), work.steps, price)
+                divider = Divider(
+                    ground=ground, room_bytes=int(room * less), steps=work.steps, byte_cycles=price
+                )
                 plan = planned if less == 1 else divider.again(planned)
                 joint = _jointly(divider, plan, limit_bytes, work)
                 if joint is not None:
@@ -244,7 +253,12 @@ def _bare(ground: Ground) -> _Fitted:
     tensors, blocks = stage.blocks(ground.costs.staging_region, plan.choices)
     placed = place(blocks)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=True))
-    return _Fitted(stage, plan, offsets, taken_bytes(placed, ground.costs.sequence))
+    return _Fitted(
+        stage=stage,
+        plan=plan,
+        offsets=offsets,
+        size_bytes=taken_bytes(placed, ground.costs.sequence),
+    )
 
 
 def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -> _Fitted | None:
@@ -267,7 +281,7 @@ def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=False))
     plan.offsets = dict(zip(units, placed.offsets_bytes[len(tensors) :], strict=True))
     size_bytes = taken_bytes(placed, stage.ground.costs.sequence)
-    return _Fitted(stage, plan, offsets, size_bytes)
+    return _Fitted(stage=stage, plan=plan, offsets=offsets, size_bytes=size_bytes)
 
 
 def _placed(stage: Stage, plan: Plan, limit_bytes: int, work: Work) -> Placed:

@@ -61,7 +61,7 @@ class Ground:
                 units.append(unit)
                 jobs.append(job)
                 live.append(apart[operation] if ranges else together[operation])
-        return Stage(self, tuple(units), tuple(jobs), tuple(live))
+        return Stage(ground=self, units=tuple(units), jobs=tuple(jobs), live_bytes=tuple(live))
 
 
 @dataclass(frozen=True, slots=True)

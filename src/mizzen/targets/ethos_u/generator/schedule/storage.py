@@ -80,7 +80,13 @@ class Storage:
             tensor = self.sequence.tensors[map_.tensor]
             stride = tensor.strides_bytes(layout)[1] * map_.view.steps[1]
         bus = self.bus(map_.tensor)
-        return Stored(bus, shape, map_.dtype.itemsize, layout is Layout.NHCWB16, stride)
+        return Stored(
+            bus=bus,
+            shape=shape,
+            element_bytes=map_.dtype.itemsize,
+            bricks=layout is Layout.NHCWB16,
+            stride_x=stride,
+        )
 
 
 def first_storage(
@@ -96,7 +102,7 @@ def first_storage(
         RegionIndex(pins[index].region) if index in pins else RegionIndex.SCRATCH
         for index in range(len(sequence.tensors))
     )
-    return Storage(sequence, machine, layouts, regions, pins)
+    return Storage(sequence=sequence, machine=machine, layouts=layouts, regions=regions, pins=pins)
 
 
 def _first_layout(depth: int) -> Layout:

@@ -119,14 +119,19 @@ class Costs:
         """Return an operation with its best blocks, for where everything lies."""
         done = self.sequence.operations[operation]
         if isinstance(done, Copy):
-            return Unit(operation, None, None, None)
+            return Unit(operation=operation, channels=None, in_place=None, staged=None)
         if not isinstance(done, Convolution):
-            return Unit(operation, channels, self.ranked(storage, operation, channels, None), None)
+            return Unit(
+                operation=operation,
+                channels=channels,
+                in_place=self.ranked(storage, operation, channels, None),
+                staged=None,
+            )
         in_place = self.ranked(storage, operation, channels, self.machine.constants)
         if self.machine.constants == self.machine.cache:
-            return Unit(operation, channels, in_place, None)
+            return Unit(operation=operation, channels=channels, in_place=in_place, staged=None)
         staged = self.ranked(storage, operation, channels, self.machine.cache)
-        return Unit(operation, channels, in_place, staged)
+        return Unit(operation=operation, channels=channels, in_place=in_place, staged=staged)
 
     def staged(self, storage: Storage, operation: int) -> Choice:
         """Return the best block of an operation whose constants lie in the fastest memory."""

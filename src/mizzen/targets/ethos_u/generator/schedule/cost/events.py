@@ -98,7 +98,13 @@ def spans(
     if traffic.constants is not None:
         _constants(facts, counts, traffic.constants, ports)
     latency = max((moved.bus.read_latency_cycles for moved in reads), default=0)
-    moves = _Moves(latency, fetch, wrote.bus.write_latency_cycles, alone * share, jobs)
+    moves = _Moves(
+        fetch_latency=latency,
+        fetch=fetch,
+        write_latency=wrote.bus.write_latency_cycles,
+        write=alone * share,
+        jobs=jobs,
+    )
     units, short = _units(facts, blocks, part_kernel, traffic, machine, moves)
     return Span(
         fetch=latency + fetch,
@@ -159,7 +165,12 @@ def _constants(facts: Facts, counts: Ints, constants: Constants, ports: _Ports) 
     for bytes_ in constants.streams_bytes:
         if bytes_:
             run = np.full(len(counts), float(bytes_))
-            moved = _Moved(constants.bus, (times * bytes_).astype(np.float64), run, run)
+            moved = _Moved(
+                bus=constants.bus,
+                bytes_=(times * bytes_).astype(np.float64),
+                block_bytes=run,
+                run_bytes=run,
+            )
             shared, alone = _use_run(moved, run, reads=True)
             ports.add(constants.bus.port, shared, alone)
 
@@ -268,7 +279,10 @@ def _pixel_beats(total: Ints, most: Ints, slices: Ints, size: int, beat: int) ->
 
 def _moved(stored: Stored, total: Ints, block: Ints, run: Ints) -> _Moved:
     return _Moved(
-        stored.bus, total.astype(np.float64), block.astype(np.float64), run.astype(np.float64)
+        bus=stored.bus,
+        bytes_=total.astype(np.float64),
+        block_bytes=block.astype(np.float64),
+        run_bytes=run.astype(np.float64),
     )
 
 
@@ -276,11 +290,15 @@ def _axis(facts: Facts, shape: tuple[int, int, int], axis: int, times: int) -> A
     size, extent = facts.shape[axis], shape[axis]
     if axis == 2 or facts.kind is Kind.ELEMENTWISE:
         broadcast = extent == 1 and size > 1
-        return Axis(size, extent, 0 if broadcast else 1, 1, 0, 1, 0)
+        return Axis(
+            size=size, extent=extent, stride=0 if broadcast else 1, span=1, pad=0, factor=1, most=0
+        )
     factor = 1 if facts.upscale is UpscaleMode.NONE else 2
     most = min(facts.kernel[axis], SUBKERNEL) if times > 1 else 0
     stride, span, pad = facts.strides[axis], facts.kernel[axis], facts.pads[axis]
-    return Axis(size, extent, stride, span, pad, factor, most)
+    return Axis(
+        size=size, extent=extent, stride=stride, span=span, pad=pad, factor=factor, most=most
+    )
 
 
 def _wrote(facts: Facts, blocks: Blocks, counts: Ints, stored: Stored, machine: Machine) -> _Moved:
@@ -295,7 +313,7 @@ def _wrote(facts: Facts, blocks: Blocks, counts: Ints, stored: Stored, machine: 
         total = height * width * bricks * BRICK * size
         block = tallest * widest * up(deepest, BRICK) * BRICK * size
         return _moved(stored, total, block, BRICK * size * widest)
-    axis = Axis(width, width, 1, 1, 0, 1, 0)
+    axis = Axis(size=width, extent=width, stride=1, span=1, pad=0, factor=1, most=0)
     sides = tuple(np.unique(wide).tolist())
     return _row_major(
         stored, axis, sides, blocks, np.full(len(blocks), height), tallest,
