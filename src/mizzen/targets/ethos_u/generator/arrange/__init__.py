@@ -26,17 +26,17 @@ from mizzen.targets.ethos_u.generator.arrange.merged import merged
 from mizzen.targets.ethos_u.generator.arrange.needed import needed
 from mizzen.targets.ethos_u.generator.arrange.orientation import Estimate, Layouts
 from mizzen.targets.ethos_u.generator.arrange.planes import in_planes
-from mizzen.targets.ethos_u.generator.arrange.search import Arranged, Judge, Step, best
+from mizzen.targets.ethos_u.generator.arrange.search import Arranged, ArrangeStep, Judge, best
 from mizzen.targets.ethos_u.generator.arrange.swap import swap
 from mizzen.targets.ethos_u.generator.arrange.variants import Variant, variants
 
 __all__ = [
+    "ArrangeStep",
     "Arranged",
     "Estimate",
     "Judge",
     "Layouts",
     "Pixels",
-    "Step",
     "Variant",
     "best",
     "columns_as_channels",

@@ -58,7 +58,7 @@ UNSCALED = Scale(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Embedding:
     """Where all of a tensor is in another: in a box, or in bytes from an offset on, in NHWC."""
 
     tensor: int
@@ -99,19 +99,19 @@ def without_copy(sequence: Sequence, index: int) -> Sequence | None:
     return None
 
 
-def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Place]:
+def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Embedding]:
     """Return where a map is in the other's tensor, if it is all of a tensor of our own."""
     tensor = sequence.tensors[whole.tensor]
     if tensor.role is not Role.SCRATCH or whole.tensor in (*sequence.inputs, *sequence.outputs):
         return
     if isinstance(whole.view, Box) and isinstance(into.view, Box) and whole.shape == tensor.shape:
-        yield Place(into.tensor, into.view)
+        yield Embedding(into.tensor, into.view)
     one, other = in_bytes(whole, sequence.tensors), in_bytes(into, sequence.tensors)
     size = whole.dtype.itemsize
     if one is None or other is None or not (is_dense(one, size) and is_dense(other, size)):
         return
     if one.offset_bytes == 0 and math.prod(whole.shape) * size == tensor.size_bytes(Layout.NHWC):
-        yield Place(into.tensor, None, other.offset_bytes)
+        yield Embedding(into.tensor, None, other.offset_bytes)
 
 
 def _ends(operation: Operation, sequence: Sequence) -> tuple[Map, Map] | None:
@@ -168,7 +168,7 @@ def _transferred(operation: Copy, sequence: Sequence) -> tuple[Map, Map] | None:
     )
 
 
-def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source: Map) -> bool:
+def _may_read(sequence: Sequence, index: int, tensor: int, place: Embedding, source: Map) -> bool:
     """Whether who reads a tensor may read a part of another, after the copy `index`."""
     if not _fit(sequence, index, tensor, place):
         return False
@@ -189,7 +189,7 @@ def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source:
     return True
 
 
-def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target: Map) -> bool:
+def _may_write(sequence: Sequence, index: int, tensor: int, place: Embedding, target: Map) -> bool:
     """Whether who writes and reads a tensor may do so in a part of another, but for the copy."""
     if sequence.tensors[target.tensor].role not in (Role.SCRATCH, Role.OUTPUT, Role.STATE):
         return False
@@ -210,7 +210,7 @@ def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target
     return True
 
 
-def _fit(sequence: Sequence, index: int, tensor: int, place: Place) -> bool:
+def _fit(sequence: Sequence, index: int, tensor: int, place: Embedding) -> bool:
     """Whether every view of a tensor, but of the copy `index`, is one of a part of another."""
     one, other = sequence.tensors[tensor], sequence.tensors[place.tensor]
     if one.dtype != other.dtype:
@@ -258,7 +258,7 @@ def _spans(box: Box) -> Shape:
     return (height - 1) * down + 1, (width - 1) * across + 1, depth
 
 
-def _moved(sequence: Sequence, index: int, tensor: int, place: Place) -> Sequence:
+def _moved(sequence: Sequence, index: int, tensor: int, place: Embedding) -> Sequence:
     """Return a sequence without operation `index`, and a tensor as a part of another."""
     own, other = sequence.tensors[tensor], sequence.tensors[place.tensor]
 

@@ -44,7 +44,7 @@ _Key = tuple[int, tuple[bool, ...] | None, Layouts]
 
 
 @dataclass(slots=True)
-class Costs:
+class OrientationCosts:
     """What operations cost as they are and exchanged; each is estimated once.
 
     kept  operations whose identity is a key, so that no other gets it
@@ -101,7 +101,7 @@ class Orientation:
     they have to be row-major. Both follow from the operations that see them.
     """
 
-    def __init__(self, sequence: Sequence, costs: Costs) -> None:
+    def __init__(self, sequence: Sequence, costs: OrientationCosts) -> None:
         self.sequence = sequence
         self._costs = costs
         self._callers = {*sequence.inputs, *sequence.outputs}

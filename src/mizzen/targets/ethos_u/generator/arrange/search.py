@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.arrange.orientation import (
-    Costs,
     Estimate,
     Flips,
     Orientation,
+    OrientationCosts,
     cheapest,
 )
 from mizzen.targets.ethos_u.generator.arrange.swap import regions, swap
@@ -31,7 +31,7 @@ Rewrites = Callable[[Sequence, int], Iterator[Variant]]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ArrangeStep:
     """What was done, and to which operators of the network."""
 
     what: str
@@ -43,7 +43,7 @@ class Arranged:
     """A sequence, and what was done to the one that it was made of, step by step."""
 
     sequence: Sequence
-    steps: tuple[Step, ...]
+    steps: tuple[ArrangeStep, ...]
 
 
 def best(
@@ -54,14 +54,14 @@ def best(
     estimate  of one operation; chooses among its rewrites, and what has height and width exchanged
     judge     of whole sequences; permits each step that was chosen. Without one estimates decide
     """
-    costs = Costs(estimate)
-    first = _Search(accelerator=accelerator, costs=costs, judge=judge, base=sequence)
+    costs = OrientationCosts(estimate)
+    first = _Rewriting(accelerator=accelerator, costs=costs, judge=judge, base=sequence)
     first.rewrite(without)
     searches = [first, replace(first)]
     searches[1].turn()
     for search in searches:
         search.run()
-    cheapest_search = min(searches, key=_Search.cost)
+    cheapest_search = min(searches, key=_Rewriting.cost)
     arranged = (
         _turned(cheapest_search.base, cheapest_search.flips) if cheapest_search.steps else sequence
     )
@@ -69,7 +69,7 @@ def best(
 
 
 @dataclass(slots=True)
-class _Search:
+class _Rewriting:
     """A sequence in which nothing is exchanged yet, and which operations are to be.
 
     judged   what the judge said of it; None before it was asked
@@ -78,11 +78,11 @@ class _Search:
     """
 
     accelerator: Accelerator
-    costs: Costs
+    costs: OrientationCosts
     judge: Judge | None
     base: Sequence
     flips: Flips = frozenset()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ArrangeStep, ...] = ()
     judged: float | None = None
     whole: Orientation | None = None
     settled: tuple[Sequence, Flips] | None = None
@@ -158,11 +158,11 @@ class _Search:
             self._take(self.base, flips, step)
         self.settled = self.base, self.flips
 
-    def _step(self, what: str, operations: tuple[int, ...] | list[int]) -> Step:
+    def _step(self, what: str, operations: tuple[int, ...] | list[int]) -> ArrangeStep:
         origins = (self.base.operations[index].origin for index in operations)
-        return Step(what, tuple(dict.fromkeys(origins)))
+        return ArrangeStep(what, tuple(dict.fromkeys(origins)))
 
-    def _take(self, base: Sequence, flips: Flips, step: Step) -> bool:
+    def _take(self, base: Sequence, flips: Flips, step: ArrangeStep) -> bool:
         """Go on with another sequence if the judge permits; whether it does."""
         if self.judge is not None:
             before, judged = self.cost(), self.judge(_turned(base, flips))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 ALIGNMENT_BYTES = 16
 
 
-class Constants:
+class PackedConstants:
     """Collects bytes in the order in which they are asked for, from an address on."""
 
     def __init__(self, start: int = 0) -> None:

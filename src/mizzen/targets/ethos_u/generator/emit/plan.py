@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
-from mizzen.targets.ethos_u.generator.emit.constants import Constants
+from mizzen.targets.ethos_u.generator.emit.constants import PackedConstants
 from mizzen.targets.ethos_u.generator.emit.early import with_early_tables
 from mizzen.targets.ethos_u.generator.emit.inplace import overwrites_unread
 from mizzen.targets.ethos_u.generator.emit.located import Addresses, Located
@@ -64,7 +64,7 @@ NO_STREAM = Stream(RegionIndex.READ_ONLY, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PlannedStream:
     """The steps of a stream in order, and the read-only region that they use."""
 
     steps: tuple[Step, ...]
@@ -72,7 +72,7 @@ class Plan:
     addresses: Addresses
 
 
-def plan(schedule: Schedule, accelerator: Accelerator) -> Plan:
+def plan(schedule: Schedule, accelerator: Accelerator) -> PlannedStream:
     """Return what the stream of a schedule does.
 
     Raises E285 for an accelerator that has no such streams, E286 for a block that does not fit the
@@ -87,17 +87,17 @@ class _Planner:
         self._schedule = schedule
         self._accelerator = accelerator
         self._core: Core = core_of(accelerator)
-        self._constants = Constants(schedule.constants_at)
+        self._constants = PackedConstants(schedule.constants_at)
         sequence = schedule.sequence
         self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlannedStream:
         """Return all steps."""
         steps = tuple(with_early_tables(self._steps(), self._accelerator.arch))
         for step in steps:
             if isinstance(step, TransferStep):
                 _check_transfer(step, self._accelerator.arch)
-        return Plan(steps, self._constants.packed(), self._addresses)
+        return PlannedStream(steps, self._constants.packed(), self._addresses)
 
     def _operation(self, issue: Issue) -> Operation:
         return self._schedule.sequence.operations[issue.operation]

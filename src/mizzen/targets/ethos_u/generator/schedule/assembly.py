@@ -13,7 +13,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Schedule,
     Staging,
 )
-from mizzen.targets.ethos_u.generator.schedule.fetching import Plan
+from mizzen.targets.ethos_u.generator.schedule.fetching import FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Stage
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
@@ -23,7 +23,7 @@ Offsets = dict[RegionIndex, dict[int, int]]
 
 def assemble(
     stage: Stage,
-    plan: Plan,
+    plan: FetchPlan,
     offsets: Offsets,
     region_bytes: dict[int, int],
 ) -> Schedule:
@@ -49,7 +49,7 @@ def assemble(
     )
 
 
-def _blobs(stage: Stage, plan: Plan) -> tuple[list[Blob], dict[int, int]]:
+def _blobs(stage: Stage, plan: FetchPlan) -> tuple[list[Blob], dict[int, int]]:
     """Return the constants of all units, equal ones once, and which each unit has."""
     blobs: list[Blob] = []
     known: dict[bytes, int] = {}
@@ -75,7 +75,7 @@ def _places(tensors: int, offsets: Offsets) -> tuple[Place | None, ...]:
 
 
 def _items(
-    stage: Stage, plan: Plan, blob_of: dict[int, int], number: dict[int, int]
+    stage: Stage, plan: FetchPlan, blob_of: dict[int, int], number: dict[int, int]
 ) -> Iterator[Issue | Fetch]:
     for gap, pieces in enumerate(plan.gaps()):
         if gap:

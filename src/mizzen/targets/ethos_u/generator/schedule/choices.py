@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import (
     possible,
     traversals,
 )
-from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, formula, spans
+from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, events, formula
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts
 from mizzen.targets.ethos_u.generator.shared_buffer import Demand
 from mizzen.targets.ethos_u.generator.tuned import (
@@ -142,20 +142,20 @@ def _choices(
     order = np.argsort(total + HIDDEN_TRAFFIC_WEIGHT * memory + price, kind="stable")[
         :SIMULATED_BLOCKS
     ]
-    span = spans(facts, candidates.blocks[order], candidates.part_kernel, traffic, machine)
-    ports = list(span.ports.items())
-    main = np.maximum(span.units, _largest([cycles for _, cycles in ports]))
-    cost = total[order] + main + EXPOSED_FILLING * (span.fetch + span.drain)
+    timeline = events(facts, candidates.blocks[order], candidates.part_kernel, traffic, machine)
+    ports = list(timeline.ports.items())
+    main = np.maximum(timeline.units, _largest([cycles for _, cycles in ports]))
+    cost = total[order] + main + EXPOSED_FILLING * (timeline.fetch + timeline.drain)
     cost = cost + HIDDEN_TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
     return [
         Choice(
             blocking=candidates.blocking(int(order[place])),
             own=float(whole.own[order[place]]),
             memory=float(np.floor(memory[order[place]])),
-            units=float(span.units[place]),
+            units=float(timeline.units[place]),
             ports=tuple((port, float(cycles[place])) for port, cycles in ports),
-            fetch=float(span.fetch[place]),
-            drain=float(span.drain[place]),
+            fetch=float(timeline.fetch[place]),
+            drain=float(timeline.drain[place]),
         )
         for place in np.argsort(cost, kind="stable")[:2].tolist()
     ]

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from mizzen.targets.ethos_u.generator.operations import Convolution
 from mizzen.targets.ethos_u.generator.schedule.blocks import DEPTH_STEP, up
-from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, Plan
+from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Divisions, Ground, Ranges, Stage
 from mizzen.targets.ethos_u.generator.tuned import (
     CHANNEL_PARTS,
@@ -27,7 +27,7 @@ class Planned:
 
     divisions: Divisions
     stage: Stage
-    plan: Plan
+    plan: FetchPlan
 
     @property
     def cycles(self) -> float:

@@ -57,7 +57,7 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Plan:
+class FetchPlan:
     """What is fetched when.
 
     reaches  that were asked for
@@ -259,17 +259,17 @@ class Fetching:
         self._leasts = [self._least_cycles(size) for size in self._sizes]
         self._bases: dict[frozenset[int], _Basis] = {}
 
-    def whole(self) -> Plan:
+    def whole(self) -> FetchPlan:
         """Return a plan that stages whatever is slower where it lies."""
         return self.plan({unit: FARTHEST for unit, job in enumerate(self._jobs) if job.gain > 0})
 
-    def improved(self, plan: Plan, units: Iterable[int]) -> Plan:
+    def improved(self, plan: FetchPlan, units: Iterable[int]) -> FetchPlan:
         """Return the best plan with other reaches of some units, one after the other."""
         for unit in units:
             plan = min((plan, *self._others(plan, unit)), key=lambda plan_: plan_.cycles)
         return plan
 
-    def _others(self, plan: Plan, unit: int) -> Iterator[Plan]:
+    def _others(self, plan: FetchPlan, unit: int) -> Iterator[FetchPlan]:
         """Yield plans with other reaches of a unit; what is behind it is fetched alike."""
         now = plan.reaches.get(unit, 0)
         behind: _Filling | None = None
@@ -299,8 +299,8 @@ class Fetching:
             yield other
 
     def _changed(
-        self, like: Plan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
-    ) -> Plan:
+        self, like: FetchPlan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
+    ) -> FetchPlan:
         """Return a plan that has other pieces than a like one for a unit, and what that changes.
 
         As soon as nothing that a change has touched is left to the units before, they are alike.
@@ -326,8 +326,8 @@ class Fetching:
         return self._filled(reaches, basis, filling, ())
 
     def _joined(
-        self, like: Plan, course: Course, reaches: Reaches, filling: _Filling, unit: int
-    ) -> Plan:
+        self, like: FetchPlan, course: Course, reaches: Reaches, filling: _Filling, unit: int
+    ) -> FetchPlan:
         """Return a plan whose units up to one are fetched as those of a like one."""
         before = course.filling
         for earlier in _to(course.basis, unit):
@@ -341,12 +341,12 @@ class Fetching:
         filling.waits[: unit + 1] = before.waits[: unit + 1]
         return self._planned(reaches, course.basis, filling, course.sums[: unit + 1])
 
-    def plan(self, reaches: Reaches) -> Plan:
+    def plan(self, reaches: Reaches) -> FetchPlan:
         """Return when constants are fetched, and what all takes."""
         self.plans += 1
         return self._whole(reaches)
 
-    def _whole(self, reaches: Reaches) -> Plan:
+    def _whole(self, reaches: Reaches) -> FetchPlan:
         basis = self._basis(reaches)
         return self._filled(reaches, basis, self._begun(basis), basis.staged)
 
@@ -401,18 +401,18 @@ class Fetching:
 
     def _filled(
         self, reaches: Reaches, basis: _Basis, filling: _Filling, units: Sequence[int]
-    ) -> Plan:
+    ) -> FetchPlan:
         """Return a plan once the blobs of the last units that are left have come."""
         self._fill(filling, reaches, units)
         return self._planned(reaches, basis, filling, [(0.0, filling.waits[0], 0.0, 0.0)])
 
     def _planned(
         self, reaches: Reaches, basis: _Basis, filling: _Filling, sums: list[_Sums]
-    ) -> Plan:
+    ) -> FetchPlan:
         """Return a plan of a timeline; `sums` are those before the first units."""
         self._measure(basis.loads, filling, sums)
         by_formula, by_events, _, _ = sums[-1]
-        return Plan(
+        return FetchPlan(
             reaches=reaches,
             choices=basis.choices,
             taken=filling.taken,

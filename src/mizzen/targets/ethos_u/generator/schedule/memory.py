@@ -25,14 +25,14 @@ BlockOf = Mapping[int, Shape]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Lifetime:
     """The units from the first to the last that something is needed at."""
 
     first: int
     last: int
 
 
-def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Span | None]:
+def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Lifetime | None]:
     """Return when each tensor holds something, in units; None of those that need no place.
 
     operations  of each unit
@@ -42,18 +42,18 @@ def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Span | None]
     for unit, operation in enumerate(operations):
         first.setdefault(operation, unit)
         last[operation] = unit
-    spans: list[Span | None] = []
+    spans: list[Lifetime | None] = []
     for tensor, (start, stop) in zip(sequence.tensors, sequence.lifetimes(), strict=True):
         if tensor.role is Role.CONSTANT or stop < start:
             spans.append(None)
         else:
             begins = 0 if tensor.role in (Role.INPUT, Role.STATE) else first[start]
-            spans.append(Span(begins, last[stop]))
+            spans.append(Lifetime(begins, last[stop]))
     return spans
 
 
 def tensor_blocks(
-    storage: Storage, spans: Rows[Span | None], region: RegionIndex, block_of: BlockOf
+    storage: Storage, spans: Rows[Lifetime | None], region: RegionIndex, block_of: BlockOf
 ) -> tuple[list[int], list[Block]]:
     """Return the tensors that lie in a region, and a block for each of them.
 
@@ -84,7 +84,7 @@ def tensor_blocks(
 
 
 def _partners(
-    storage: Storage, spans: Rows[Span | None], block_of: BlockOf
+    storage: Storage, spans: Rows[Lifetime | None], block_of: BlockOf
 ) -> dict[int, tuple[Partner, ...]]:
     """Return for outputs of operations the inputs over which they may lie, by tensor."""
     partners: dict[int, tuple[Partner, ...]] = {}
@@ -111,7 +111,7 @@ def _partner(
         yield Partner(tensor, shared.reach_bytes, shared.exact_bytes)
 
 
-def _meet(before: Span | None, after: Span | None) -> bool:
+def _meet(before: Lifetime | None, after: Lifetime | None) -> bool:
     return before is not None and after is not None and before.last == after.first
 
 

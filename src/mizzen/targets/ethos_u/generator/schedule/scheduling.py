@@ -11,7 +11,7 @@ from mizzen.targets.ethos_u.generator.operations import Place, Schedule, Sequenc
 from mizzen.targets.ethos_u.generator.placement import Block, Placed, in_lines, place
 from mizzen.targets.ethos_u.generator.schedule.assembly import assemble
 from mizzen.targets.ethos_u.generator.schedule.divisions import Divider, Planned
-from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, Plan
+from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.layouts import choose_layouts
 from mizzen.targets.ethos_u.generator.schedule.regions import in_cache, with_copies
 from mizzen.targets.ethos_u.generator.schedule.stages import Ground, Stage
@@ -215,7 +215,7 @@ class _Fitted:
     """A plan with addresses, and the bytes that all takes."""
 
     stage: Stage
-    plan: Plan
+    plan: FetchPlan
     offsets: dict[int, int]
     size_bytes: int
 
@@ -284,7 +284,7 @@ def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -
     return _Fitted(stage=stage, plan=plan, offsets=offsets, size_bytes=size_bytes)
 
 
-def _placed(stage: Stage, plan: Plan, limit_bytes: int, work: Work) -> Placed:
+def _placed(stage: Stage, plan: FetchPlan, limit_bytes: int, work: Work) -> Placed:
     """Return places of tensors, and behind them of staged constants in the order of units."""
     _, blocks = stage.blocks(stage.ground.costs.staging_region, plan.choices)
     more = [

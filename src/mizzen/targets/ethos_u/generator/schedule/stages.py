@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.machine.program import RegionIndex
 Ranges = tuple[Channels, ...]
 Divisions = Mapping[int, Ranges]
 """Of operations that are done in several units, the channels of each."""
-Blocks = tuple[list[int], list[Block]]
+TensorBlocks = tuple[list[int], list[Block]]
 """Tensors that lie in a memory, and a block for each."""
 
 
@@ -80,7 +80,9 @@ class Stage:
         """Return the units of an operation."""
         return [index for index, unit in enumerate(self.units) if unit.operation == operation]
 
-    def blocks(self, region: RegionIndex, choices: Sequence[Choice | None] | None = None) -> Blocks:
+    def blocks(
+        self, region: RegionIndex, choices: Sequence[Choice | None] | None = None
+    ) -> TensorBlocks:
         """Return the tensors that lie in a region, and a block for each of them."""
         return blocks_of_units(self.ground.storage, self.units, region, choices)
 
@@ -100,7 +102,7 @@ def blocks_of_units(
     units: Sequence[Unit],
     region: RegionIndex,
     choices: Sequence[Choice | None] | None = None,
-) -> Blocks:
+) -> TensorBlocks:
     """Return the tensors that lie in a region, and a block for each of them, in units.
 
     choices  of units; None for the best ones, constants being staged where that gains

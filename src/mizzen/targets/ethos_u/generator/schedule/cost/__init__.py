@@ -6,8 +6,8 @@ order. Both take `Traffic`: where maps and constants lie. Whoever judges streams
 second time, written apart.
 """
 
-from mizzen.targets.ethos_u.generator.schedule.cost.events import Span, spans
+from mizzen.targets.ethos_u.generator.schedule.cost.events import Events, events
 from mizzen.targets.ethos_u.generator.schedule.cost.formula import Formula, formula
 from mizzen.targets.ethos_u.generator.schedule.cost.traffic import Constants, Stored, Traffic
 
-__all__ = ["Constants", "Formula", "Span", "Stored", "Traffic", "formula", "spans"]
+__all__ = ["Constants", "Events", "Formula", "Stored", "Traffic", "events", "formula"]

@@ -47,7 +47,7 @@ _AT_END = np.array([[[bool(ends & bit) for bit in (4, 2, 1)]] for ends in range(
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Events:
     """Cycles of each block.
 
     fetch  until the array has its first input
@@ -82,9 +82,9 @@ class _Moved:
     run_bytes: Cycles
 
 
-def spans(
+def events(
     facts: Facts, blocks: Blocks, part_kernel: bool, traffic: Traffic, machine: Machine
-) -> Span:
+) -> Events:
     """Return the cycles of an operation with each of the blocks."""
     counts = -(-np.array(facts.shape) // blocks)
     jobs = jobs_of(facts, part_kernel)
@@ -106,7 +106,7 @@ def spans(
         jobs=jobs,
     )
     units, short = _units(facts, blocks, part_kernel, traffic, machine, moves)
-    return Span(
+    return Events(
         fetch=latency + fetch,
         units=units,
         drain=short + moves.write_latency + moves.write,
