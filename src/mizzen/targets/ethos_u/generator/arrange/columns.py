@@ -44,7 +44,7 @@ FEW_CHANNELS = 8
 
 
 class Pixels(Enum):
-    """How the pixels that an operation reads lie: apart, one behind the other, or overlapping."""
+    """How the pixels that an operation reads lie: apart, one after the other, or overlapping."""
 
     APART = "apart"
     CONTIGUOUS = "contiguous"
@@ -55,7 +55,7 @@ class Pixels(Enum):
 class _Columns:
     """Output columns `first`, `first + step`, ... that read the window's columns `low .. high`.
 
-    Columns behind the window's last have weights of zero.
+    Columns after the window's last have weights of zero.
     """
 
     first: int
@@ -67,7 +67,7 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A kernel along one axis: its size, step and padding in front, and the extents of maps."""
+    """A kernel along one axis: its size, step and padding before, and the extents of maps."""
 
     size: int
     stride: int
@@ -166,7 +166,7 @@ def line_weights(
 ) -> npt.NDArray[np.int16]:
     """Return weights [O, kh, 1, kw * I] of some columns (`axis` 1) or rows of the window.
 
-    Those behind its last are zero.
+    Those after its last are zero.
     """
     more = high - weights.shape[1 + axis]
     if more > 0:

@@ -1,16 +1,14 @@
 """Let what only moves numbers leave: the tensors at its ends become one.
 
 A copy is a pool of one position that neither scales nor clips, or a transfer. Where all of a tensor
-comes from a part of another, whoever reads it reads that part; where all of a tensor goes to a part
-of another, as in a concatenation, whoever writes it writes there. Where a copy gives a map another
-shape, the part is the same bytes in the same order.
+comes from a part of another, operations that read it read that part; where all of a tensor goes to
+a part of another, as in a concatenation, operations that write it write there. Where a copy gives a
+map another shape, the part is the same bytes in the same order.
 
 Conditions: what the copy writes, nothing else does, and what it reads is not written again as long
-as anybody reads the copy, so that both tensors hold the same numbers for as long as anybody looks.
-A state holds what it held before until its new numbers are written, so that these may be written
-there at once when nobody reads the old ones any more. The caller's tensors stay at their own
-places.
-"""
+as the copy is read, so that both tensors hold the same numbers as long as they are read. A state
+holds what it held before until its new numbers are written, so that these may be written there at
+once when the old ones are not read any more. The caller's tensors stay at their own places."""
 
 from __future__ import annotations
 
@@ -169,7 +167,7 @@ def _transferred(operation: Copy, sequence: Sequence) -> tuple[Map, Map] | None:
 
 
 def _may_read(sequence: Sequence, index: int, tensor: int, place: Embedding, source: Map) -> bool:
-    """Whether who reads a tensor may read a part of another, after the copy `index`."""
+    """Whether operations that read a tensor may read a part of another, after the copy `index`."""
     if not _fit(sequence, index, tensor, place):
         return False
     reads = [
@@ -190,7 +188,7 @@ def _may_read(sequence: Sequence, index: int, tensor: int, place: Embedding, sou
 
 
 def _may_write(sequence: Sequence, index: int, tensor: int, place: Embedding, target: Map) -> bool:
-    """Whether who writes and reads a tensor may do so in a part of another, but for the copy."""
+    """Whether operations on a tensor, the copy left out, may be on a part of another."""
     if sequence.tensors[target.tensor].role not in (Role.SCRATCH, Role.OUTPUT, Role.STATE):
         return False
     if not _fit(sequence, index, tensor, place):

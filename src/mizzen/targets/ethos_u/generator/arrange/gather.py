@@ -1,4 +1,4 @@
-"""Write what the windows cover of a row behind each other, where rows are short.
+"""Write what the windows cover of a row side by side, where rows are short.
 
 A convolution of few channels leaves most of the array idle; what its windows cover of a row is
 contiguous, but overlaps. Where a row is short, a 1x1 convolution writes all of it anew: its pixels

@@ -118,11 +118,11 @@ class Orientation:
         Only what is asked of it is looked at, where all other operations are the same.
         """
         before, after = self.sequence.operations, sequence.operations
-        behind = len(before) - index - 1
+        rest = len(before) - index - 1
         same = (
             all(map(is_, before[:index], after[:index]))
             and all(map(is_, before[index + 1 :], after[index + count :]))
-            and len(after) - index - count == behind
+            and len(after) - index - count == rest
             and (self.sequence.inputs, self.sequence.outputs) == (sequence.inputs, sequence.outputs)
         )
         if not same or self._base is not None:

@@ -1,8 +1,8 @@
 """Tensors in planes of 16 channels: bricks whose rows follow each other.
 
-NHCWB16 has the bricks of a row one behind the other, so that a map of another width cannot be seen
+NHCWB16 has the bricks of a row one after the other, so that a map of another width cannot be seen
 in it, and what sees a map in another shape needs NHWC, which the machine moves in short runs. With
-all positions of one brick together, and the bricks behind each other, a map of `H` x `W` is one of
+all positions of one brick together, and the bricks one after another, a map of `H` x `W` is one of
 `1` x `H * W` too, and both are NHCWB16 to the machine: only the strides differ.
 """
 

@@ -102,7 +102,7 @@ def is_planes(view: Box | Bytes) -> bool:
 
 
 def is_dense(view: Bytes, size_bytes: int) -> bool:
-    """Whether a map's elements lie one behind the other."""
+    """Whether a map's elements lie one after the other."""
     _, width, depth = view.shape
     stride_y, stride_x, _ = view.strides_bytes
     columns = stride_x == depth * size_bytes or width == 1

@@ -7,8 +7,7 @@ each channel by itself the wish goes on to what they read: a sum of two zeros is
 
 Conditions: the constant is one number at all positions; it stands for zero where a sum or an
 average gives it; all on the way are boxes of tensors that the caller does not see. Channels that
-nobody read before are new ones. Numbers that were there stay: exact.
-"""
+were not read before are new ones. Numbers that were there stay: exact."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ ZERO_OF_ZEROS = (
 def without_constant(sequence: Sequence, index: int) -> Sequence | None:
     """Return a sequence in which others write the constant channels that `index` copies.
 
-    None where it copies no constant, or somebody on the way has no form for that.
+    None where it copies no constant, or an operation on the way has no form for that.
     """
     operation = sequence.operations[index]
     value = _constant(operation, sequence)
@@ -91,7 +90,7 @@ class _Draft:
     def hold(self, tensor: int, start: int, count: int, value: int) -> bool:
         """Let channels of a tensor hold a number at all positions; whether that can be.
 
-        They are those that the copy wrote, or new ones behind the last.
+        They are those that the copy wrote, or new ones after the last.
         """
         held = self.tensors[tensor]
         if start == held.shape[2] and not self._grow(tensor, count):
@@ -178,7 +177,7 @@ class _Draft:
         return True
 
     def _wish(self, map_: Map, count: int, value: int) -> bool:
-        """Let the channels behind those that are read hold a number."""
+        """Let the channels after those that are read hold a number."""
         if not isinstance(map_.view, Box):
             return False
         read = self.tensors[map_.tensor]

@@ -43,7 +43,7 @@ def _earliest(before: Sequence[Step], load: TransferStep, most: int) -> int:
 def _outstanding(steps: Sequence[Step], most: int) -> dict[int, int]:
     """Return how many transfers may be outstanding before a step.
 
-    Of the steps behind the last `most` transfers: of these alone can some be outstanding there.
+    Of the steps after the last `most` transfers: of these alone can some be outstanding there.
     """
     starts = [place for place, step in enumerate(steps) if isinstance(step, TransferStep)]
     first = starts[-most] if len(starts) >= most else 0

@@ -74,7 +74,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The tensors of a sequence, and where each of them lies; None for one that nobody touches."""
+    """The tensors of a sequence, and where each of them lies; None for one that is not used."""
 
     tensors: tuple[Tensor, ...]
     layouts: tuple[Layout, ...]

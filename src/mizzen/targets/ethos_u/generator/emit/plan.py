@@ -189,9 +189,9 @@ class _Planner:
         )
 
     def _copied_bytes(self, operation: Copy) -> int:
-        """Return the bytes to copy: behind the end of a tensor there is room up to the alignment.
+        """Return the bytes to copy: after the end of a tensor there is room up to the alignment.
 
-        What is copied there beyond the source is nobody's.
+        What is copied there beyond the source belongs to no tensor.
         """
         length, alignment = operation.length_bytes, TRANSFER_ALIGNMENT_BYTES[self._accelerator.arch]
         tensor = self._schedule.sequence.tensors[operation.destination]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from mizzen.targets.ethos_u.machine.commands import Arch, instruction_set
 
 Values = tuple[int, ...]
-"""The fields of a command in the order of its row, in the user's numbers; those behind are 0."""
+"""The fields of a command in the order of its row, in the user's numbers; others are 0."""
 Setting = tuple[str, Values]
 
 WORD_BYTES = 4

@@ -1,6 +1,6 @@
 """The registers that steps need, group by group, in the user's numbers.
 
-Values stand in the order of the fields of a command's row; fields behind them are 0.
+Values stand in the order of the fields of a command's row; fields after them are 0.
 """
 
 from __future__ import annotations

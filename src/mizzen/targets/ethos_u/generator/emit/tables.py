@@ -21,7 +21,7 @@ class TableUse:
 def assign(uses: Sequence[bytes | None], core: Core) -> list[TableUse | None]:
     """Choose slots for the tables of operations in order; None stands for one without a table.
 
-    Of tables in the way, the one that is needed latest goes; of those that nobody needs, the one
+    Of tables in the way, the one that is needed latest goes; of those that are not needed, the one
     whose last use is longest ago, so that loading need not wait. A table of four or eight slots
     lies at a multiple of its size.
     """

@@ -65,7 +65,7 @@ class Issue:
     """An operation, or some channels of its output.
 
     operation     index in the sequence
-    channels      first channel of the output, and the one behind the last; None for all (of a copy
+    channels      first channel of the output, and the one after the last; None for all (of a copy
                   too, whose blocking is None)
     blob          of a convolution, index of its constants
     staging       where the blob was fetched to, and at which offset; None if the NPU reads it

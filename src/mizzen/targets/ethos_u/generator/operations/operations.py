@@ -114,7 +114,7 @@ class Convolution:
 
     weights      int16 [O, kernel height, kernel width, I] with the zero point taken off
                  (-255 .. 255); I is 1 where depthwise
-    part_kernel  the traversal that whoever made it prefers; None for no preference
+    part_kernel  the traversal that is preferred; None for no preference
     written      where the weights are, if they are no constants; of `weights`, then, only the shape
                  counts
     """

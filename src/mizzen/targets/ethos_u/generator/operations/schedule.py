@@ -22,8 +22,8 @@ from mizzen.targets.ethos_u.machine.commands_values import Layout
 class Schedule:
     """A sequence with all that is needed to write its words.
 
-    layouts, places  of each tensor; of constants the place is None, whoever emits packs them
-    items            in the order of the stream; tables are loaded by whoever emits
+    layouts, places  of each tensor; None for constants, which are packed as words are written
+    items            in the order of the stream; loads of tables are added as words are written
     region_bytes     bytes of each region that is written
     constants_at     where constants begin in theirs, a multiple of 16 bytes
     """

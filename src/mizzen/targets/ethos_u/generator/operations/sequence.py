@@ -36,7 +36,7 @@ class Sequence:
         """Return for each tensor the first and the last operation between which it holds something.
 
         Inputs and states hold something from operation 0 on, outputs and states up to the last; of
-        what nobody reads or writes it is (0, -1).
+        what is neither read nor written it is (0, -1).
         """
         last = len(self.operations) - 1
         spans = [(len(self.operations), -1)] * len(self.tensors)

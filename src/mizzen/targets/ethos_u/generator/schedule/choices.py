@@ -116,7 +116,7 @@ def ranked(
 def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
     """Return how many rows of the output are written of which inputs are still to be read.
 
-    Blocks beside each other, or behind each other in depth, read the same rows of the input.
+    Blocks beside each other, or one after another in depth, read the same rows of the input.
     """
     at_once = (blocks[:, 1] >= shape[1]) & (blocks[:, 2] >= shape[2])
     return np.where(at_once, 0.0, np.minimum(blocks[:, 0], shape[0]).astype(np.float64))

@@ -37,7 +37,7 @@ class Estimator:
     """
 
     def __init__(self, configuration: EthosUConfiguration, tensors: Rows[Tensor]) -> None:
-        """Estimate operations over tensors, and over others of scratch that come behind them."""
+        """Estimate operations over tensors, and over scratch tensors that are added after them."""
         self._machine = machine_of(configuration)
         self._constant = {
             index for index, tensor in enumerate(tensors) if tensor.role is Role.CONSTANT

@@ -1,8 +1,8 @@
-"""When constants are fetched: which units have theirs staged, and behind which units they come.
+"""When constants are fetched: which units have theirs staged, and after which units they come.
 
-A transfer is free if it fits behind the unit that it runs beside: by Vela's formula behind that
-unit's cycles, by events behind what its constants' bus has to spare. A blob comes in pieces, each
-behind one unit, as late as can be, because until it is read it takes memory.
+A transfer is free if the unit that runs beside it hides it: by Vela's formula within that unit's
+cycles, by events within what the bus of its constants has to spare. A blob comes in pieces, each
+beside one unit, as late as can be, because until it is read it takes memory.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FetchPlan:
     reaches  that were asked for
     choices  of each unit
     taken    of each staged unit, gaps and the bytes that come in them, the last bytes first; gap 0
-             is before all, and each other one behind a unit
+             is before all, and each other one after a unit
     exposed  of each staged unit, the bytes that are waited for
     limited  staged units of which more would come earlier if their reach were longer
     offsets  of staged blobs in memory, once there are addresses
@@ -162,7 +162,7 @@ class _Basis:
     jobs    of all units
     staged  those that got memory, the last first
     free    bytes beside each unit, less what blobs need at the least
-    spare   cycles behind each unit for which a transfer may run for nothing
+    spare   cycles of each unit that hide a transfer
     skips   of each gap, itself or a lower one, between which no transfer is worth its latency
     """
 
@@ -270,9 +270,9 @@ class Fetching:
         return plan
 
     def _others(self, plan: FetchPlan, unit: int) -> Iterator[FetchPlan]:
-        """Yield plans with other reaches of a unit; what is behind it is fetched alike."""
+        """Yield plans with other reaches of a unit; what comes after it is fetched alike."""
         now = plan.reaches.get(unit, 0)
-        behind: _Filling | None = None
+        after: _Filling | None = None
         like = plan
         wider = True
         for reach in (0, *REACHES):
@@ -288,13 +288,13 @@ class Fetching:
                 yield self._whole(reaches)
                 continue
             basis = self._basis(reaches)
-            if behind is None:
-                behind = self._begun(basis)
-                self._fill(behind, reaches, [later for later in basis.staged if later > unit])
+            if after is None:
+                after = self._begun(basis)
+                self._fill(after, reaches, [later for later in basis.staged if later > unit])
             if not now and like is plan:
-                other = like = self._filled(reaches, basis, behind.copied(), _to(basis, unit))
+                other = like = self._filled(reaches, basis, after.copied(), _to(basis, unit))
             else:
-                other = self._changed(like, reaches, basis, behind.copied(), unit)
+                other = self._changed(like, reaches, basis, after.copied(), unit)
             wider = unit in other.limited
             yield other
 
@@ -439,9 +439,9 @@ class Fetching:
         return granted
 
     def _spare(self, loads: list[_Load | None]) -> list[float]:
-        """Return for how many cycles a transfer may run behind each unit for nothing.
+        """Return the cycles of each unit that hide a transfer.
 
-        Before all there is nothing to run behind.
+        Before the first unit there is none.
         """
         spare = [0.0]
         for index, load in enumerate(loads):
@@ -513,7 +513,7 @@ class Fetching:
         return pieces
 
     def _measure(self, loads: list[_Load | None], filling: _Filling, sums: list[_Sums]) -> None:
-        """Append the sums behind each unit of which they are not there."""
+        """Append the sums after each unit that has none yet."""
         rate, cache_rate = self._bus.bytes_per_cycle, self._to.bytes_per_cycle
         beside, waits = filling.beside, filling.waits
         by_formula, by_events, pending, slack = sums[-1]

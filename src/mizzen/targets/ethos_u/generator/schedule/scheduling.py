@@ -285,7 +285,7 @@ def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -
 
 
 def _placed(stage: Stage, plan: FetchPlan, limit_bytes: int, work: Work) -> Placed:
-    """Return places of tensors, and behind them of staged constants in the order of units."""
+    """Return places of tensors, and after them of staged constants in the order of units."""
     _, blocks = stage.blocks(stage.ground.costs.staging_region, plan.choices)
     more = [
         Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in sorted(plan.taken)

@@ -67,7 +67,7 @@ class Costs:
         self._ranked: dict[_Lies, Ranked] = {}
 
     def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
-        """Return costs by which blocks of some operations are to fall behind their input.
+        """Return costs by which blocks of some operations are to write later than they read.
 
         byte_cycles  of operations, what a byte that is written too early is worth
         """

@@ -2,7 +2,7 @@
 
 `formula` is Vela's formula, `events` is near our own simulation of streams: rates, array, output
 and traffic of a block are the same, and only what lies between operations is taken from their
-order. Both take `Traffic`: where maps and constants lie. Whoever judges streams has both models a
+order. Both take `Traffic`: where maps and constants lie. The judge of streams has both models a
 second time, written apart.
 """
 

@@ -2,7 +2,7 @@
 
 Blocks go through input, array, output and writing, each unit at work on another block, so that the
 slowest decides; what all readers and writers have on a bus is a bound of its own. Filling and
-draining are told apart: how much of them shows depends on the operations before and behind.
+draining are told apart: how much of them shows depends on the operations before and after.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ def _units(
     machine: Machine,
     moves: _Moves,
 ) -> tuple[Cycles, Cycles]:
-    """Return the cycles of all blocks, and what the last one adds behind the slower unit."""
+    """Return the cycles of all blocks, and what the last one adds after the slower unit."""
     rate = output_rate(facts, machine.accelerator, simple=True)
     constants = traffic.constants
     bias = BIAS_BYTES * constants.bus.read_latency_cycles / BIAS_PREFETCH_BYTES if constants else 0
