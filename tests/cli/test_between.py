@@ -12,6 +12,11 @@ import pytest
 from mizzen.cli.between import _compared, _ranges
 from mizzen.package.tflite.builder import NetworkBuilder
 
+from ..targets.ethos_u.generator.streaming_networks import (  # noqa: TID252 tests are no package with a name
+    Streaming,
+    streaming_network,
+)
+
 Run = Callable[..., tuple[int, str, str]]
 U55 = ("--accelerator-config", "ethos-u55-128")
 
@@ -100,6 +105,17 @@ def test_what_no_rule_takes_is_named(tmp_path: Path, run: Run) -> None:
     assert refused == [
         {"operator": 1, "kind": "DEQUANTIZE", "reason": "no rule has a form of DEQUANTIZE"}
     ]
+
+
+def test_the_main_subgraph_is_shown(tmp_path: Path, run: Run) -> None:
+    """Variables are filled by a subgraph of its own."""
+    data = streaming_network(Streaming(1, 8, ((3, 8),)))
+    (tmp_path / "streaming.tflite").write_bytes(data)
+    words = ("inspect", tmp_path / "streaming.tflite", "--between", "lower", *U55)
+    status, out, err = run(*words)
+    assert status == 0
+    assert "  shown is the main one of 2 subgraphs\n" in err
+    assert " state) {" in out
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u85-256", "ethos-n78-4tops-4ple"])

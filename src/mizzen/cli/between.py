@@ -44,7 +44,10 @@ def between(options: argparse.Namespace, console: Console) -> Answer:
     chosen = show_options(system_options(options), options.artifact, console)
     configuration = own_configuration(chosen.configuration)
     with console.progress(f"going through {options.artifact}"):
-        made = stages(_network(options.artifact), configuration, asked[-1])
+        network = _network(options.artifact)
+        made = stages(network, configuration, asked[-1])
+    if network.subgraphs > 1:
+        console.note(f"  shown is the main one of {network.subgraphs} subgraphs")
     document = {
         "model": Path(options.artifact).name,
         "accelerator": configuration.accelerator.name,

@@ -17,7 +17,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.compile import require_source
 from mizzen.compiler.folding import folded
 from mizzen.compiler.options import Configuration
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.frontends import tosa
 from mizzen.frontends.tflite import require_quantized
@@ -51,10 +51,14 @@ class Stage(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Network:
-    """A graph of integers, and the inputs and outputs whose bytes are unsigned in the file."""
+    """A graph of integers, and the inputs and outputs whose bytes are unsigned in the file.
+
+    subgraphs  that the file has; the graph is of the main one
+    """
 
     graph: Graph
     unsigned: tuple[Value, ...] = ()
+    subgraphs: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +113,8 @@ def network_of(data: bytes, name: str) -> Network:
     lowered = lower_with_state(folded(model, data).model)
     graph = readable(lowered.graph)
     edges = (*graph.inputs, *graph.outputs)
-    return Network(graph, tuple(value for value in edges if lowered.is_unsigned(value)))
+    unsigned = tuple(value for value in edges if lowered.is_unsigned(value))
+    return Network(graph, unsigned, len(model.subgraphs))
 
 
 def readable(graph: Graph) -> Graph:
@@ -121,15 +126,16 @@ def readable(graph: Graph) -> Graph:
     counts: dict[str, int] = {}
     results = (value for operation in graph for value in operation.results)
     for value in (*graph.inputs, *results):
-        short = short_name(value.name)
-        number = counts.setdefault(short, 0)
-        counts[short] += 1
-        value.name = f"{short}.{number}" if short and number else short
+        base = short_name(value.name)
+        number = counts.setdefault(base, 0)
+        counts[base] += 1
+        value.name = f"{base}.{number}" if base and number else base
     for operation in graph:
         origin = operation.origin
         if origin is not None:
             name = origin.name and short_name(origin.name)
-            operation.origin = replace(origin, model=None, name=name)
+            short = replace(origin, model=None, name=name)
+            operation.origin = None if short == Origin() else short
     return graph
 
 

@@ -8,7 +8,8 @@ map another shape, the part is the same bytes in the same order.
 Conditions: what the copy writes, nothing else does, and what it reads is not written again as long
 as the copy is read, so that both tensors hold the same numbers as long as they are read. A state
 holds what it held before until its new numbers are written, so that these may be written there at
-once when the old ones are not read any more. The caller's tensors stay at their own places."""
+once when the old ones are not read any more. The caller's tensors stay at their own places.
+"""
 
 from __future__ import annotations
 
