@@ -7,7 +7,9 @@ from which step the text below it comes, and for what: each step takes what the 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,19 +20,37 @@ from mizzen.graph import parse
 from mizzen.targets.ethos_u.generator.cascade import Chain, cascaded
 from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
     Box,
     Bytes,
+    ChannelScales,
+    Computation,
+    Convolution,
     Copy,
     Elementwise,
+    Kernel,
     Map,
+    Pooling,
     Role,
     Scalar,
+    Scale,
     Sequence,
+    Table,
     Tensor,
     Tiles,
+    WrittenWeights,
 )
 from mizzen.targets.ethos_u.generator.schedule import Limits, schedule
-from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, Layout
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    ClipRange,
+    ElementwiseMode,
+    IfmScaleMode,
+    Layout,
+    PoolingMode,
+    RoundMode,
+    UpscaleMode,
+)
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .sequences import INT8, WHOLE_RANGE
@@ -129,3 +149,78 @@ def test_operands_of_another_type_and_numbers() -> None:
     )  # fmt: skip
     text = str(Sequence(tuple(tensors), (operation,), (0,), (1,)))
     assert "SUB(scalar<u8 5, zp 2>, %x<u8> zp 128) {ifm2 = first} : tensor<4x4x16xi8>" in text
+
+
+def convolution() -> Convolution:
+    return Convolution(
+        Origin(operator=1), Map(Box(0, (4, 4, 16)), INT8), Map(Box(1, (4, 4, 16)), INT8), Kernel(),
+        np.zeros((16, 1, 1, 16), np.int16),
+        ChannelScales(np.zeros(16, np.int64), np.ones(16, np.int64), np.zeros(16, np.int64)),
+        WHOLE_RANGE,
+    )  # fmt: skip
+
+
+POOL = Pooling(
+    Origin(), PoolingMode.MAX, Map(Box(0, (4, 4, 16)), INT8), Map(Box(1, (4, 4, 16)), INT8),
+    Kernel(), Scale(1, 0), WHOLE_RANGE,
+)  # fmt: skip
+SUM = Elementwise(
+    Origin(), ElementwiseMode.ADD, Map(Box(0, (4, 4, 16)), INT8), Map(Box(0, (4, 4, 16)), INT8),
+    Map(Box(1, (4, 4, 16)), INT8), WHOLE_RANGE,
+)  # fmt: skip
+WINDOWED: dict[str, Any] = {
+    "kernel": Kernel(pad_right=1),
+    "upscale": UpscaleMode.ZEROS,
+    "rounding": RoundMode.TRUNCATE,
+    "accumulators": AccFormat.I40,
+    "activation": Activation(-128, 126),
+}
+CHANGES: list[tuple[Computation, dict[str, Any]]] = [
+    (
+        convolution(),
+        {
+            **WINDOWED,
+            "weights": np.arange(256, dtype=np.int16).reshape(16, 1, 1, 16),
+            "scales": ChannelScales(
+                np.zeros(16, np.int64), np.ones(16, np.int64), np.ones(16, np.int64)
+            ),
+            "depthwise": True,
+            "part_kernel": False,
+            "written": WrittenWeights(0, 16, ((0, 64),)),
+            "origin": Origin(operator=2),
+        },
+    ),
+    (POOL, {**WINDOWED, "mode": PoolingMode.AVERAGE, "scale": Scale(1, 1)}),
+    (
+        SUM,
+        {
+            "mode": ElementwiseMode.SUB,
+            "ifm2": None,
+            "reversed": True,
+            "scale": Scale(1, 0),
+            "scale_a": Scale(1, 0),
+            "scale_b": Scale(1, 0),
+            "scale_mode": IfmScaleMode.OPA_32,
+            "rounding": RoundMode.NATURAL,
+            "ifm_rounding": RoundMode.NATURAL,
+            "activation": Activation(-128, 127, Table(bytes(256))),
+            "ofm": Map(Box(1, (4, 4, 16)), INT8, 1),
+        },
+    ),
+    (POOL, {"activation": Activation(-128, 127, function="TANH")}),
+    (POOL, {"activation": Activation(-128, 127, clip_range=ClipRange.FORCE_INT8)}),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "value"),
+    [(operation, *change) for operation, changes in CHANGES for change in changes.items()],
+)
+def test_whatever_differs_reads_otherwise(operation: Computation, name: str, value: object) -> None:
+    """Nothing that an operation is made of is left out of its line."""
+    tensors = tensor("x", Role.INPUT), tensor("y")
+    one, other = (
+        str(Sequence(tensors, (each,), (0,), (1,)))
+        for each in (operation, replace(operation, **{name: value}))
+    )
+    assert one != other
