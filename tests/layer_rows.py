@@ -460,6 +460,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.lower",
         "mizzen.targets.ethos_u.generator.arrange",
+        "mizzen.targets.ethos_u.generator.cascade",
         "mizzen.targets.ethos_u.generator.matrix",
         "mizzen.targets.ethos_u.generator.schedule",
         "mizzen.artifact",

@@ -75,6 +75,23 @@ def test_the_memory_that_is_asked_for_is_used(here: Path, run: Run) -> None:
     assert "fetch blob" in out
 
 
+def test_chains_are_in_stripes_where_memory_is_short(tmp_path: Path, run: Run) -> None:
+    net = NetworkBuilder("wide")
+    first = last = net.tensor("x", (1, 32, 32, 4), np.int8, 0.1, 3)
+    sides = {"stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+    for name, channels, given in (("wide", 32, 4), ("narrow", 4, 32)):
+        weights = net.constant(f"{name}_w", np.ones((channels, 3, 3, given), np.int8), 0.01)
+        biases = net.constant(f"{name}_b", np.zeros(channels, np.int32), 0.001)
+        made = net.tensor(name, (1, 32, 32, channels), np.int8, 0.1, 3)
+        net.operator("CONV_2D", [last, weights, biases], [made], ("Conv2DOptions", sides))
+        last = made
+    (tmp_path / "wide.tflite").write_bytes(net.finish([first], [last]))
+    words = ("inspect", tmp_path / "wide.tflite", "--between", "arrange", *U55)
+    assert "%narrow[0:" not in run(*words)[1]
+    _, out, _ = run(*words, "--arena-cache-size", "20K")
+    assert "%narrow[0:8, :, :] = CONV(" in out
+
+
 def pooled_to_real_numbers() -> bytes:
     net = NetworkBuilder("real")
     x = net.tensor("x", (1, 4, 4, 8), np.int8, 0.1, 3)

@@ -54,8 +54,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="STAGE[,STAGE...]",
         help="show what Mizzen's own generator makes of a network for U55 or U65, after each of "
         "the steps named: lower (its graph, and the operations of the NPU that it becomes), "
-        "arrange (which of these are done in another way), schedule (blocks, layouts, addresses, "
-        "transfers)",
+        "arrange (which of these are done in another way, in stripes of rows if more memory is "
+        "needed than --arena-cache-size), schedule (blocks, layouts, addresses, transfers)",
     )
     add_system_options(
         parser, "of a network; with an artifact, --accelerator-config is the NPU it must be for"

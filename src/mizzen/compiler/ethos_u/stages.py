@@ -25,6 +25,7 @@ from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.graph import Graph, Operation, Value
 from mizzen.report.words import short_name
 from mizzen.targets.ethos_u.generator import arrange
+from mizzen.targets.ethos_u.generator.cascade import peak_bytes, within
 from mizzen.targets.ethos_u.generator.lower import Refusal, lower, lower_in_runs
 from mizzen.targets.ethos_u.generator.matrix import with_written_products
 from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
@@ -44,7 +45,7 @@ class Stage(Enum):
     LOWER = "lower"
     """From the graph to a sequence of operations of the NPU."""
     ARRANGE = "arrange"
-    """To another sequence that computes the same and costs less."""
+    """To another sequence that computes the same and costs less, in stripes if memory is short."""
     SCHEDULE = "schedule"
     """To blocks, layouts, addresses, and transfers."""
 
@@ -162,21 +163,42 @@ def _runs(graph: Graph, unsigned: Collection[Value]) -> Iterator[Part]:
 def _made(part: Part, configuration: EthosUConfiguration, last: Stage) -> Part:
     if last is Stage.LOWER:
         return part
-    sequence = arranged(part.lowered, configuration)
+    limits = _limits(part.lowered, configuration)
+    ways = _arranged(part.lowered, configuration)
+    sequence = ways[0] if configuration.mode.spills else _within(ways, limits)
     if last is Stage.ARRANGE:
         return Part(part.operations, part.lowered, sequence)
-    scheduled = schedule(sequence, configuration, _limits(part.lowered, configuration))
+    scheduled = schedule(sequence, configuration, limits)
     return Part(part.operations, part.lowered, sequence, scheduled)
 
 
 def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> Sequence:
     """Return what a sequence is arranged to, where each of its operations costs least."""
+    return _arranged(sequence, configuration)[0]
+
+
+def _arranged(sequence: Sequence, configuration: EthosUConfiguration) -> tuple[Sequence, ...]:
+    """Return what a sequence is arranged to in the end, and before each of the last steps."""
     accelerator = configuration.accelerator
     sequence = arrange.merged(arrange.needed(sequence))
     sequence = with_written_products(sequence, accelerator)
     estimate = Estimator(configuration, sequence.tensors)
     best = arrange.best(sequence, accelerator, estimate).sequence
-    return arrange.in_planes(best, accelerator, estimate)
+    return arrange.in_planes(best, accelerator, estimate), best, sequence
+
+
+def _within(ways: tuple[Sequence, ...], limits: Limits) -> Sequence:
+    """Return the first of several sequences that needs no more memory, or else one in stripes."""
+    limit_bytes = limits.scratch_bytes
+    if limit_bytes is None:
+        return ways[0]
+    fitting = next((way for way in ways if peak_bytes(way) <= limit_bytes), None)
+    if fitting is not None:
+        return fitting
+    striped = [chains for way in ways for chains in within(way, [limit_bytes], ())]
+    if not striped:
+        return ways[0]
+    return min(striped, key=lambda chains: max(chains.live_bytes, limit_bytes)).sequence
 
 
 def _limits(sequence: Sequence, configuration: EthosUConfiguration) -> Limits:
@@ -184,8 +206,7 @@ def _limits(sequence: Sequence, configuration: EthosUConfiguration) -> Limits:
 
     That is what they take in a schedule without a search.
     """
-    asked = (CACHE, ASKED) in ((setting.name, setting.source) for setting in configuration.settings)
-    if asked:
+    if (CACHE, ASKED) in ((setting.name, setting.source) for setting in configuration.settings):
         return Limits(scratch_bytes=configuration.arena_cache_size_bytes)
     scratch = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
     return Limits(scratch_bytes=scratch)
