@@ -192,11 +192,16 @@ def _refused(made: Stages) -> list[tuple[Origin, str]]:
 
 def _operators(part: Part) -> str:
     """Return which operators of the network a part is made of."""
-    origins = [row.origin for row in part.operations if row.origin is not None]
-    named = sorted({origin.operator for origin in origins if origin.operator is not None})
+    named = _operator_numbers(part)
     if not named:
         return count(len(part.operations), "operation")
     return f"{count(len(named), 'operator')}, {_ranges(named)}"
+
+
+def _operator_numbers(part: Part) -> list[int]:
+    """Return the numbers of the network's operators that a part is made of."""
+    origins = [operation.origin for operation in part.operations if operation.origin is not None]
+    return sorted({origin.operator for origin in origins if origin.operator is not None})
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -229,8 +234,7 @@ def _document(made: Stages, asked: Sequence[Stage]) -> dict[str, object]:
 def _part_data(part: Part, asked: Sequence[Stage]) -> dict[str, object]:
     forms = {"lower": part.lowered, "arrange": part.arranged, "schedule": part.schedule}
     names = {stage.value for stage in asked}
-    origins = [row.origin for row in part.operations if row.origin is not None]
     return {
-        "operators": sorted({row.operator for row in origins if row.operator is not None}),
+        "operators": _operator_numbers(part),
         **{name: str(form).splitlines() for name, form in forms.items() if name in names},
     }

@@ -64,7 +64,7 @@ def made(step: str, graph: str, before: Sequence | None) -> tuple[Sequence, str]
     match step.split():
         case ["lowered"]:
             lowered = lower(parse(graph))
-            reasons = [row.reason for row in lowered.refusals]
+            reasons = [refusal.reason for refusal in lowered.refusals]
             assert lowered.sequence is not None, reasons
             return lowered.sequence, str(lowered.sequence)
         case ["arranged", "for", accelerator]:
@@ -103,7 +103,8 @@ def tensor(name: str, role: Role = Role.SCRATCH) -> Tensor:
 
 def lines_of(tensors: list[Tensor], ifm: Map, ofm: Map, *more: Copy) -> list[str]:
     operation = Elementwise(Origin(), ElementwiseMode.ABS, ifm, None, ofm, WHOLE_RANGE)
-    inputs = tuple(i for i, row in enumerate(tensors) if row.role in (Role.INPUT, Role.STATE))
+    given = Role.INPUT, Role.STATE
+    inputs = tuple(index for index, each in enumerate(tensors) if each.role in given)
     return str(Sequence(tuple(tensors), (operation, *more), inputs, (ofm.tensor,))).splitlines()
 
 
