@@ -17,7 +17,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics", "mizzen.documents"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
     "mizzen.isa": ("mizzen.escaping", "mizzen.diagnostics"),
-    "mizzen.graph": ("mizzen.diagnostics",),
+    "mizzen.graph.notation": ("mizzen.diagnostics",),
+    "mizzen.graph": (
+        "mizzen.diagnostics",
+        "mizzen.graph.notation",
+    ),
     "mizzen.ops": (
         "mizzen.diagnostics",
         "mizzen.graph",
@@ -124,6 +128,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.judge.hazards",
     ),
+    "mizzen.targets.ethos_u.generator.tuned": (),
     "mizzen.targets.ethos_u.generator": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u.machine",
@@ -131,6 +136,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.generator.placement": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u.generator.operations": (
         "mizzen.diagnostics",
+        "mizzen.graph.notation",
         "mizzen.targets.ethos_u.machine",
     ),
     "mizzen.targets.ethos_u.generator.cascade": (
@@ -161,12 +167,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.generator.arrange": (
         "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.generator.tuned",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.shared_buffer",
     ),
     "mizzen.targets.ethos_u.generator.emit": (
         "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.generator.tuned",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.shared_buffer",
@@ -179,6 +187,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.generator.schedule": (
         "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.generator.tuned",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.generator.shared_buffer",
@@ -462,6 +471,24 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u",
         "mizzen.compiler.ethos_u.makers",
     ),
+    "mizzen.compiler.ethos_u.stages": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.graph",
+        "mizzen.report",
+        "mizzen.frontends.tflite",
+        "mizzen.frontends.tosa",
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.generator.operations",
+        "mizzen.targets.ethos_u.generator.lower",
+        "mizzen.targets.ethos_u.generator.arrange",
+        "mizzen.targets.ethos_u.generator.cascade",
+        "mizzen.targets.ethos_u.generator.matrix",
+        "mizzen.targets.ethos_u.generator.schedule",
+        "mizzen.artifact",
+        "mizzen.compiler",
+        "mizzen.compiler.compile",
+    ),
     "mizzen.compiler.ethos_n": (
         "mizzen.diagnostics",
         "mizzen.graph",
@@ -742,6 +769,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.compile",
         "mizzen.analysis.checking.budget",
         "mizzen.analysis.checking.networks",
+        "mizzen.compiler.ethos_u.stages",
+        "mizzen.targets.ethos_u.generator.operations",
         "mizzen.analysis.comparison",
         "mizzen.torch",
         "mizzen.analysis.files",

@@ -2,8 +2,8 @@
 
 Each runtime is a folder here: `c` for Mizzen's own, `tflm`, `executorch`. It takes an artifact
 apart, lets the package of that runtime write its container, and lays sources, the board's header
-and linker script beside it, so that a compiler is all that is still needed. `board_fit` says beforehand what is in
-the way; `runner` needs no compiler, for boards that are emulated.
+and linker script beside it, so that a compiler is all that is still needed. `board_fit` says
+beforehand what is in the way; `runner` needs no compiler, for boards that are emulated.
 
 It must not know compilers: what it exports has been compiled.
 """
