@@ -405,6 +405,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler.ethos_u": (
         "mizzen.escaping",
+        "mizzen.cpu",
         "mizzen.compiler.ethos_u.search",
         "mizzen.reference",
         "mizzen.diagnostics",

@@ -101,7 +101,8 @@ def compile_network(
     Raises E132 for tensors that are no arrays of numbers, E583 if the plan of the arena is wrong.
     """
     if (record := with_long_biases(model.record)) is not None:
-        model = read_network(write(record, SCHEMA), model.name)
+        changed = read_network(write(record, SCHEMA), model.name)
+        model = replace(changed, shared=model.shared)
     lowered, arch = lower_with_state(model), configuration.accelerator.arch
     regions = TfliteRegions(configuration, lowered)
     proof = RegionProof(model, lowered, options, bounds_of(model))
