@@ -196,7 +196,7 @@ class OwnRegions:
             [self.edge(value, f"{side}_{place}") for place, value in enumerate(values)]
             for side, values in (("input", part.inputs), ("output", part.outputs))
         )
-        file = operator_file(part.graph.name, inputs, outputs, states, judged.program)
+        file = operator_file(COMPILER, inputs, outputs, states, judged.program)
         choice = CodeChoice(Maker.MIZZEN, judged.cost)
         return OwnCode(
             part=part,
