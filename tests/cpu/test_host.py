@@ -75,7 +75,7 @@ CASES: dict[str, tuple[Callable[[], bytes], Computer]] = {
     "GELU int8": (same("GELU", "int8", ("GeluOptions", {})), Computer.GRAPH),
     "GELU int8, by tanh": (
         same("GELU", "int8", ("GeluOptions", {"approximate": True})),
-        Computer.LITERT,
+        Computer.GRAPH,
     ),
     "GELU uint8": (same("GELU", "uint8", ("GeluOptions", {})), Computer.GRAPH),
     "ARG_MAX to int64": (extreme("ARG_MAX", "int8", "int64"), Computer.LITERT),
@@ -84,7 +84,7 @@ CASES: dict[str, tuple[Callable[[], bytes], Computer]] = {
     "RESIZE_BILINEAR uint8": (resize("RESIZE_BILINEAR", "uint8"), Computer.LITERT),
     "RESIZE_BILINEAR uint8, corners": (
         resize("RESIZE_BILINEAR", "uint8", align_corners=True),
-        Computer.LITERT,
+        Computer.GRAPH,
     ),
     "RESIZE_BILINEAR uint8, centres": (
         resize("RESIZE_BILINEAR", "uint8", half_pixel_centers=True),

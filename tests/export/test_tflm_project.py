@@ -107,6 +107,7 @@ def test_what_needs_no_npu_needs_no_driver() -> None:
     assert b"set(MODEL_ON_NPU [[OFF]])\n" in project.files["model.cmake"]
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_variables_are_counted() -> None:
     artifact = mizzen.compile(counting(), accelerator="ethos-u55-128")
     assert variables_of(read_network(artifact.data, "net")) == 1
