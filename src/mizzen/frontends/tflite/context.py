@@ -24,8 +24,11 @@ Result = Value | tuple[Value, ...]
 INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
 """Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
 
-SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE"})
+SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE", "SHAPE"})
 """Operators whose outputs may be of another type than their inputs."""
+
+KNOWN_FROM = {"RESHAPE": 1}
+"""Inputs of operators from which on they only say what the file says of the output."""
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
@@ -118,7 +121,8 @@ class Context:
     def _need_integers(self, operator: Operator) -> None:
         """Refuse an operator on other numbers, or on nothing: TOSA has no empty tensors."""
         types: set[FileType] = set()
-        taken = [index for index in operator.inputs if index in self.value_of]
+        given = operator.inputs[: KNOWN_FROM.get(operator.kind)]
+        taken = [index for index in given if index in self.value_of]
         for index in (*taken, *operator.outputs):
             tensor = self.tensors[index]
             if not tensor.elements:

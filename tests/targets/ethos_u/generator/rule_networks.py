@@ -163,6 +163,27 @@ def mean_of_three_axes(seed: int) -> bytes:
     return net.finish([x], [y])
 
 
+def reshaped_as_computed(seed: int) -> bytes:
+    """RESHAPE to what SHAPE, STRIDED_SLICE and PACK make of the input's own extents."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("reshaped")
+    shape = _shape(rng, 4)
+    x = net.tensor("x", shape, "int8", 0.1)
+    extents, first, made = (
+        net.tensor(name, size, "int32")
+        for name, size in (("extents", (4,)), ("first", ()), ("made", (2,)))
+    )
+    net.operator("SHAPE", [x], [extents], ("ShapeOptions", {"out_type": 2}))
+    cut = [net.constant(f"cut{place}", np.array([place], np.int32)) for place in (0, 1)]
+    options = ("StridedSliceOptions", {"shrink_axis_mask": 1})
+    net.operator("STRIDED_SLICE", [extents, *cut, cut[1]], [first], options)
+    rest = int(np.prod(shape[1:]))
+    second = net.constant("rest", np.array(rest, np.int32))
+    net.operator("PACK", [first, second], [made], ("PackOptions", {"values_count": 2, "axis": 0}))
+    y = net.tensor("y", (shape[0], rest), "int8", 0.1)
+    net.operator("RESHAPE", [x, made], [y])
+    return net.finish([x], [y])
+
+
 def broadcast(seed: int) -> bytes:
     """MAXIMUM, MUL, ADD or SQUARED_DIFFERENCE of operands that broadcast to each other."""
     rng, net = np.random.default_rng(seed), NetworkBuilder("broadcast")
@@ -194,5 +215,6 @@ NETWORKS: dict[str, Callable[[int], bytes]] = {
     "place_of_greatest": place_of_greatest,
     "products": products,
     "repeated": repeated,
+    "reshaped_as_computed": reshaped_as_computed,
     "softmax_of_lines": softmax_of_lines,
 }
