@@ -300,13 +300,15 @@ class Call:
         shaped = b("RESHAPE", value, b.shape(tensor.shape), quantization=quantization_of(tensor))
         b.many("VARIABLE_WRITE", shaped, name=_variable_name(tensor))
 
-    def part(self, kind: str, value: Value, options: dict[str, Any]) -> Value:
-        """Add what another operator computes of one value, of the same type: CUSTOM."""
+    def part(
+        self, kind: str, value: Value, options: dict[str, Any], dtype: DType | None = None
+    ) -> Value:
+        """Add what another operator computes of one value, of the same type or `dtype`: CUSTOM."""
         note = Note(self.operator.index, (), (), "TOSA has no exact form of it", None, options)
         (result,) = self.b.custom(
             f"{DOMAIN}.{kind}",
             [value],
-            [value.type.quantized(None)],
+            [value.type.quantized(None).with_dtype(dtype or value.dtype)],
             domain_name=DOMAIN,
             implementation_attrs=_written(note),
         )

@@ -22,7 +22,7 @@ def _tensor(net: NetworkBuilder, rng: np.random.Generator, shape: Shape, dtype: 
 
 
 def place_of_greatest(seed: int) -> bytes:
-    """ARG_MAX along any axis, of up to 300 places."""
+    """ARG_MAX along any axis, of up to 300 places, to 32 bits or 64."""
     rng, net = np.random.default_rng(seed), NetworkBuilder("places")
     rank = int(rng.integers(1, 5))
     axis = int(rng.integers(rank))
@@ -30,8 +30,9 @@ def place_of_greatest(seed: int) -> bytes:
     shape[axis] = int(rng.integers(1, (6, 40, 300)[seed % 3], endpoint=True))
     x = net.tensor("x", tuple(shape), ("int8", "uint8")[seed % 2], 0.1, 3)
     along = net.constant("axis", np.array([axis - rank if seed % 2 else axis], np.int32))
-    y = net.tensor("y", tuple(shape[:axis] + shape[axis + 1 :]), "int32")
-    net.operator("ARG_MAX", [x, along], [y], ("ArgMaxOptions", {"output_type": 2}))
+    dtype, number = (("int32", 2), ("int64", 4))[seed // 3 % 2]
+    y = net.tensor("y", (*shape[:axis], *shape[axis + 1 :]), dtype)
+    net.operator("ARG_MAX", [x, along], [y], ("ArgMaxOptions", {"output_type": number}))
     return net.finish([x], [y])
 
 
