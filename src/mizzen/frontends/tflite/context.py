@@ -24,8 +24,11 @@ Result = Value | tuple[Value, ...]
 INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
 """Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
 
-SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE"})
+SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE", "SHAPE"})
 """Operators whose outputs may be of another type than their inputs."""
+
+KNOWN_FROM = {"RESHAPE": 1}
+"""Inputs of operators from which on they only say what the file says of the output."""
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
@@ -118,7 +121,8 @@ class Context:
     def _need_integers(self, operator: Operator) -> None:
         """Refuse an operator on other numbers, or on nothing: TOSA has no empty tensors."""
         types: set[FileType] = set()
-        taken = [index for index in operator.inputs if index in self.value_of]
+        given = operator.inputs[: KNOWN_FROM.get(operator.kind)]
+        taken = [index for index in given if index in self.value_of]
         for index in (*taken, *operator.outputs):
             tensor = self.tensors[index]
             if not tensor.elements:
@@ -296,13 +300,15 @@ class Call:
         shaped = b("RESHAPE", value, b.shape(tensor.shape), quantization=quantization_of(tensor))
         b.many("VARIABLE_WRITE", shaped, name=_variable_name(tensor))
 
-    def part(self, kind: str, value: Value, options: dict[str, Any]) -> Value:
-        """Add what another operator computes of one value, of the same type: CUSTOM."""
+    def part(
+        self, kind: str, value: Value, options: dict[str, Any], dtype: DType | None = None
+    ) -> Value:
+        """Add what another operator computes of one value, of the same type or `dtype`: CUSTOM."""
         note = Note(self.operator.index, (), (), "TOSA has no exact form of it", None, options)
         (result,) = self.b.custom(
             f"{DOMAIN}.{kind}",
             [value],
-            [value.type.quantized(None)],
+            [value.type.quantized(None).with_dtype(dtype or value.dtype)],
             domain_name=DOMAIN,
             implementation_attrs=_written(note),
         )
