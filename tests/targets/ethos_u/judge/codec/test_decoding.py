@@ -81,6 +81,14 @@ class TestByHand:
         (found,) = decode([stream(fields + END)])
         assert found.tolist() == [0, 1, -1, 0, 0, 0, 0, 0]
 
+    @pytest.mark.parametrize("divisor", range(6))
+    def test_divisors_of_runs(self, divisor: int) -> None:
+        """Runs of 0 before and of twice the divisor's power, and 1, after, chunks of 8 or 12."""
+        first = f"0:12 6:{8 if divisor >= 3 else 12} "
+        fields = mapped(1, 0, "2:5 0:5 6:3", runs=divisor) + first + f"0:{divisor} 1:{divisor}"
+        data = stream(fields.replace(" 0:0 1:0", "") + END)
+        assert decode([data])[0].tolist() == [1] + [0] * ((2 << divisor) + (divisor > 0))
+
     def test_raw_symbols_and_zero_runs(self) -> None:
         fields = mapped(1, 7, PLAIN, runs=0) + "1:12 3:8"
         (found,) = decode([stream(fields + END)])
@@ -110,10 +118,6 @@ class TestDamaged:
             (stream(mapped(40, 7, PLAIN) + "5:8"), "ends within a slice"),
             (stream(mapped(40, 1, PLAIN) + "5:12"), "ends within a slice"),
             (stream(mapped(40, 1, PLAIN, runs=1) + "5:12"), "ends within a slice"),
-            (
-                stream(header(1, 1, runs=5)),
-                "has the divisor 5 of zero runs, which does not exist",
-            ),
         ],
     )
     def test_it_is_said_how(self, data: bytes, how: str) -> None:

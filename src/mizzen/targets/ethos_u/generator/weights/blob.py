@@ -126,10 +126,7 @@ def _stream(weights: npt.NDArray[np.int16], key: _Key, cores: int) -> bytes:
     if key not in kept:
         start, stop, core, order, compression = key
         part = weights[start + core : stop : cores]
-        quick: bytes | None = None
-        if len(part) and compression is not Compression.QUICK:
-            quick = _stream(weights, (start, stop, core, order, Compression.QUICK), cores)
-        kept[key] = compress(part, order, compression, quick) if len(part) else b""
+        kept[key] = compress(part, order, compression) if len(part) else b""
     return kept[key]
 
 

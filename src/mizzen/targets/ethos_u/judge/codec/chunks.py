@@ -20,11 +20,13 @@ import numpy.typing as npt
 
 NO_RUNS, END = 6, 7
 """In the field of the divisor of zero runs: zeros are symbols; a part of the stream ends."""
-LARGEST_RUN_DIVISOR = 3
+SHORT_RUN_DIVISOR = 3
+"""Of runs from which on their chunks have `SHORT` unary bits. No encoder is known to write more,
+nor symbols with more than 5; Arm's decoder takes both."""
 RAW = 7
 """In the field of the divisor of symbols: they are written as they are."""
 UNARY = 12
-"""Unary bits of a chunk; of runs with the largest divisor there are `SHORT`."""
+"""Unary bits of a chunk."""
 SHORT = 8
 WIDE_BITS = 5
 """Raw symbols of more bits come in chunks of `SHORT`."""
@@ -151,8 +153,6 @@ class Walk:
                 self._at = (self._at + 7) // 8 * 8
             if self._at == self._end:
                 return None
-        if LARGEST_RUN_DIVISOR < found < NO_RUNS:
-            raise DamagedError(f"has the divisor {found} of zero runs, which does not exist")
         return found
 
     def _header(self, run_divisor: int, mapping: Mapping) -> Slice:
@@ -212,7 +212,7 @@ class Walk:
         It is one loop, and long, because it is most of the time that a stream takes.
         """
         words, at, end = self._words, self._at, self._end
-        run_unary = SHORT if run_divisor == LARGEST_RUN_DIVISOR else UNARY
+        run_unary = SHORT if run_divisor >= SHORT_RUN_DIVISOR else UNARY
         raw_size = SHORT if part.divisor > WIDE_BITS else UNARY
         of_symbols, of_runs = part.symbols, part.runs
         symbols_left, runs_left, ahead = part.count, part.run_count, 0

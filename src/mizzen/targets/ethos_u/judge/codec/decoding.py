@@ -25,7 +25,8 @@ def decode(streams: Sequence[bytes]) -> list[Weights]:
     """Decompress weight streams; each gives its weights in the stream's order.
 
     Values lie in -255..255, in streams that are not damaged: the compiler has already subtracted
-    the weights' zero point. Raises E624 for a stream that is cut, or has what does not exist.
+    the weights' zero point. Raises E624 for a stream that is cut, or whose bits make no
+    slices.
     """
     starts = np.cumsum([0, *(len(stream) for stream in streams)]).tolist()
     words = windows(b"".join(streams))

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.judge.codec.chunks import SHORT, UNARY, Chunks, Slice
+from mizzen.targets.ethos_u.judge.codec.chunks import SHORT, SHORT_RUN_DIVISOR, UNARY, Chunks, Slice
 
 Integers = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int16]
@@ -110,7 +110,7 @@ def _runs(slices: Sequence[Slice], words: Words) -> Integers:
     widths = [part.run_divisor or 0 for part in slices]
     table = _table([part.runs for part in slices], [part.run_count for part in slices], widths)
     bits = BITS[_bits_at(words, table.first, UNARY)]
-    short = np.array([part.run_divisor == 3 for part in slices])
+    short = table.widths >= SHORT_RUN_DIVISOR
     bits[np.repeat(short, table.chunks), SHORT:] = 0
     quotients = _quotients(bits, bits == 0, table)
     of_run = np.repeat(table.widths, table.counts)
