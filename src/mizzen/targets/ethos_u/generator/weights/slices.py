@@ -34,6 +34,9 @@ CELL_WEIGHTS = 8
 LONG_RUN = 24
 """Zeros in a row that may get cells of their own: padding mostly."""
 
+PART_PRODUCTS = 1 << 18
+"""Up to so many products OpenBLAS makes with one thread."""
+
 Prices = npt.NDArray[np.float32]
 
 
@@ -221,7 +224,7 @@ def _prices(stream: _Stream, candidates: Sequence[Mapping]) -> Prices:
     used = np.flatnonzero(stream.counts.any(0))
     counts = stream.counts[:, used].astype(np.float32)
     rows = np.concatenate([bits_of(each, used) for each in candidates])
-    of_symbols = (counts @ rows.T).reshape(stream.cells, len(candidates), len(CODINGS))
+    of_symbols = _product(counts, rows).reshape(stream.cells, len(candidates), len(CODINGS))
     found: list[Prices] = []
     for index, mapping in enumerate(candidates):
         mine = of_symbols[:, index]
@@ -229,6 +232,12 @@ def _prices(stream: _Stream, candidates: Sequence[Mapping]) -> Prices:
             mine = (mine[:, :, None] + stream.run_prices[:, None, :]).reshape(stream.cells, -1)
         found.append(mine)
     return np.concatenate(found, axis=1)
+
+
+def _product(counts: Prices, rows: Prices) -> Prices:
+    """Return `counts @ rows.T`, in parts so small that BLAS starts no threads, which would wait."""
+    step = max(1, PART_PRODUCTS // rows.size)
+    return np.concatenate([counts[at : at + step] @ rows.T for at in range(0, len(counts), step)])
 
 
 def _suited_anew(
