@@ -27,9 +27,7 @@ EFFORTS = {
 }
 
 
-def compress(
-    weights: npt.NDArray[np.int16], order: StreamOrder, compression: Compression
-) -> bytes:
+def compress(weights: npt.NDArray[np.int16], order: StreamOrder, compression: Compression) -> bytes:
     """Return the stream of one core's weights [O, kernel height, kernel width, I], of one at least.
 
     Its length is a multiple of 16 bytes.
