@@ -191,13 +191,13 @@ def _said(*words: object) -> str:
 
 
 def _configurations(folder: Path) -> None:
-    from mizzen.targets.ethos_u.machine.vela_ini import bundled_folder
+    from mizzen.targets.ethos_u.machine.vela_ini import SYSTEMS
 
     for path in sorted((ROOT / "src" / "mizzen" / "boards").glob("*.toml")):
         shutil.copy(path, folder / f"board-{path.name}")
     for path in sorted((ROOT / "src" / "mizzen" / "mesh" / "machine" / "machines").glob("*.toml")):
         shutil.copy(path, folder / f"machine-{path.name}")
-    (folder / "vela.ini").write_text(next(bundled_folder().rglob("vela.ini")).read_text())
+    (folder / "vela.ini").write_text(SYSTEMS.read_text())
 
 
 def _meshes(folder: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.analysis.checking import check_artifact
+from mizzen.analysis.checking.artifacts import check_artifact
 from mizzen.analysis.comparison.exactness import Inputs, run, tflite_beside
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.ethos_n import NpuProgram

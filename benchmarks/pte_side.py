@@ -25,7 +25,7 @@ def ours(target: str) -> tuple[Any, Lower]:
     quantize: Any = import_module("mizzen.quantize")
     compile_converted = import_module("mizzen.torch").compile_converted
     import_module("mizzen.artifact.device")
-    import_module("mizzen.package.pte.writing")
+    import_module("mizzen.package.executorch.writing")
     quantizer = quantize.EthosUQuantizer(target)
     quantizer.set_global(quantize.get_symmetric_quantization_config())
 

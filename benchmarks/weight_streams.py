@@ -24,13 +24,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mizzen.compiler.ethos_u.generator.network import parts_of
+from mizzen.artifact.steps import read_network
+from mizzen.frontends.tflite.lower import lower as lower_network
+from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import Convolution
 from mizzen.targets.ethos_u.generator.weights import Compression, encode
-from mizzen.targets.ethos_u.lift import lift
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
-from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
@@ -52,19 +51,17 @@ class Row:
         return self.sizes_bytes[compression] / self.sizes_bytes[Compression.QUICK]
 
 
-def convolutions(path: Path, accelerator: str) -> Iterator[Convolution]:
+def convolutions(path: Path) -> Iterator[Convolution]:
     """Return what of a network has weights."""
-    compiled = generate(path.read_bytes(), resolve(accelerator), NetworkForm.TFLITE)
-    if isinstance(compiled, Compiled):
-        for part in parts_of(compiled)[1]:
-            for operation in lift(part.program).operations:
-                if isinstance(operation, Convolution):
-                    yield operation
+    sequence = lower(lower_network(read_network(path.read_bytes(), path.name)).graph).sequence
+    for operation in () if sequence is None else sequence.operations:
+        if isinstance(operation, Convolution):
+            yield operation
 
 
 def measured(path: Path, accelerator: str) -> Row:
     """Encode all weights of a network in each way."""
-    operations = list(convolutions(path, accelerator))
+    operations = list(convolutions(path))
     sizes: dict[Compression, int] = {}
     seconds: dict[Compression, float] = {}
     for compression in Compression:

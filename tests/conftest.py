@@ -109,8 +109,8 @@ def pytest_terminal_summary(
 @pytest.fixture
 def velas_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a test compiles has Vela's code: it knows its words or figures, or is about Vela."""
-    module = importlib.import_module("mizzen.compiler.ethos_u.generator.generate")
-    monkeypatch.setattr(module, "WRITTEN_FOR", frozenset())
+    module = importlib.import_module("mizzen.compiler.ethos_u.makers")
+    monkeypatch.setattr(module, "OWN_ARCHS", frozenset())
 
 
 @pytest.fixture(scope="session")

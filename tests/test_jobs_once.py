@@ -50,13 +50,19 @@ def test_refusals_are_sought_in_one_place() -> None:
     users = {name: callers(name) for name in searches}
     assert users == {
         "RefusalSearch": {
-            "compiler/ethos_u/tosa_refusals.py",
-            "compiler/ethos_u/tosa_proof.py",
+            "compiler/ethos_u/regions.py",
+            "compiler/ethos_u/tosa.py",
+            "compiler/ethos_u/vela/tosa_refusals.py",
+            "compiler/ethos_u/vela/tosa_proof.py",
             "compiler/ethos_n/regions.py",
-            "compiler/proof/regions.py",
+            "compiler/placement.py",
         },
-        "HidingSearch": {"compiler/ethos_u/cpu_fallback.py"},
-        "settle": {"compiler/placement.py", "compiler/ethos_u/tosa_check.py"},
+        "HidingSearch": {"compiler/ethos_u/vela/cpu_fallback.py"},
+        "settle": {
+            "compiler/placement.py",
+            "compiler/ethos_u/tosa.py",
+            "compiler/ethos_u/vela/tosa_check.py",
+        },
     }
 
 

@@ -34,7 +34,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "generator": ("machine", "judge"),
     "vela": ("machine",),
     "legal": ("machine",),
-    "lift": ("machine", "judge", "generator"),
 }
 """The rooms of Ethos-U, and which others each imports: no row of LAYERS can add an arrow."""
 

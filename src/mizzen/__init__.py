@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from mizzen.analysis.checking.networks import CheckReport, check
     from mizzen.artifact.artifact import Artifact, Session
     from mizzen.artifact.interface import TensorInfo
     from mizzen.artifact.loading import load
-    from mizzen.compiler.check import CheckReport, check
     from mizzen.compiler.compile import compile
     from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
 
@@ -50,13 +50,13 @@ __all__ = [
 
 _HOME = {
     "Artifact": "mizzen.artifact.artifact",
-    "CheckReport": "mizzen.compiler.check",
+    "CheckReport": "mizzen.analysis.checking.networks",
     "Diagnostic": "mizzen.diagnostics",
     "MizzenError": "mizzen.diagnostics",
     "MizzenWarning": "mizzen.diagnostics",
     "Session": "mizzen.artifact.artifact",
     "TensorInfo": "mizzen.artifact.interface",
-    "check": "mizzen.compiler.check",
+    "check": "mizzen.analysis.checking.networks",
     "compile": "mizzen.compiler.compile",
     "load": "mizzen.artifact.loading",
 }

@@ -94,6 +94,7 @@ def test_less_sram_for_a_real_network(model_file: Callable[[str], Path]) -> None
 
 
 @pytest.mark.usefixtures("velas_code")
+@pytest.mark.usefixtures("velas_code")
 def test_rewrites_make_a_real_network_faster_in_the_same_memory(
     model_file: Callable[[str], Path],
 ) -> None:
@@ -191,6 +192,7 @@ def test_what_cannot_be_searched(arguments: dict[str, str], said: str) -> None:
     assert caught.value.diagnostic.render() == said
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_operators_that_are_known_to_be_wrong_are_not_called_exact(
     model_file: Callable[[str], Path],
 ) -> None:

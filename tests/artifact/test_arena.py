@@ -101,6 +101,7 @@ def test_what_an_earlier_operator_leaves_is_no_hazard(name: str, accelerator: st
     assert compiled(NETWORKS[name](), accelerator).hazards == ()
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_what_nobody_leaves_is_one() -> None:
     """The same operators without the first one read what nothing has written."""
     artifact = compiled(left_behind())
@@ -109,6 +110,7 @@ def test_what_nobody_leaves_is_one() -> None:
     assert {row.code for row in found} == {"E674"}
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_an_output_that_nobody_completes_is_a_hazard() -> None:
     """Without the operators behind it, the first part of a concatenation is all there is."""
     artifact = compiled(filled_by_parts())

@@ -290,7 +290,7 @@ class TestFiles:
         assert np.array_equal(loaded.run(a, b)[1], two.run(a, b)[1])
         (step,) = loaded.steps
         assert isinstance(step, NpuStep)
-        assert {origin.kind for origin in step.program.origins.values()} == {"ADD", "LOGISTIC"}
+        assert {origin.kind for origin in step.program.origins.values()} == {"ADD"}
 
     def test_without_its_report(self, two: Artifact, tmp_path: Path) -> None:
         path = tmp_path / "two_vela.tflite"

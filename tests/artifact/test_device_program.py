@@ -213,7 +213,7 @@ def test_operators_of_tflite_keep_their_names_options_and_own_state(models: Path
     artifact = mizzen.compile(models / "audio_preprocessor_int8.tflite", U55)
     program = device_program(artifact)
     kernels = {row.operator: row for row in program.calls if isinstance(row, KernelCall)}
-    assert {"tflite::SignalRfft", "tflite::MUL", "tflite::CAST"} <= set(kernels)
+    assert {"tflite::SignalRfft", "tflite::CAST"} <= set(kernels)
     noise = kernels["tflite::SignalFilterBankSpectralSubtraction"]
     (state,) = program.states
     assert noise.reads[-1] == state.read

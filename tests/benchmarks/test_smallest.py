@@ -94,10 +94,6 @@ QUICK: dict[str, Case] = {
         "--programs 1 --json",
         {"programs": (0, 1), "silent_differences": NONE, "raw_exceptions": NONE},
     ),
-    "generator_random": Case(
-        "--programs 1 --json",
-        {"programs": (0, 1), "differences": NONE, "hazards": NONE, "failed": NONE},
-    ),
     "report": Case("--json", {"report_bytes": (50_000, 1_000_000), "report_seconds": SOME}, (VWW,)),
     "weight_streams": Case(f"--on {U55} --json", {"bytes_ratio": (0.8, 1.0)}, ("ad01_int8",)),
 }  # fmt: skip

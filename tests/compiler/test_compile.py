@@ -138,6 +138,7 @@ def _cpu_seconds(program: str) -> float:
     return spent - start.children_user - start.children_system
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_reasons_of_a_network_of_many_kinds(model_file: ModelFile) -> None:
     artifact = mizzen.compile(model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128")
     rows = report_of(artifact).placements
@@ -153,6 +154,7 @@ def test_reasons_of_a_network_of_many_kinds(model_file: ModelFile) -> None:
     assert rows[0].kind == "SignalWindow"
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_what_no_rule_knows_has_the_compilers_words() -> None:
     net = Net()
     strides = [net.constant(n, np.array(v, np.int32)) for n, v in

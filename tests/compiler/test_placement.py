@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mizzen.compiler.codegen import RegionCode, RegionRefusal
+from mizzen.compiler.codegen import RegionCode, RegionRefusal, Way
 from mizzen.compiler.placement import MOST_TRIES, place
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.diagnostics import Reason
@@ -32,7 +32,8 @@ class NeverSatisfied:
     def compile(self, part: Extracted, on_progress: object) -> RegionCode | RegionRefusal:
         raise AssertionError("every region is unworthy")
 
-    def instead(self, part: Extracted, wrong: str) -> None:
+    @property
+    def ways(self) -> tuple[Way, ...]:
         raise AssertionError("nothing is compiled")
 
 

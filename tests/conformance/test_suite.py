@@ -62,7 +62,7 @@ BY_DEFAULT = {
     "sum_1x6x5x7_axes3_int8_rescaled": Verdict.EXACT,
     "transpose_0213_uint8": Verdict.EXACT,
     "mul_int16_scales": Verdict.EXACT,
-    "mul_1x5x6x7_1x5x6x7_int32": Verdict.CPU,
+    "mul_1x5x6x7_1x5x6x7_int32": Verdict.EXACT,
     "logical_not": Verdict.CPU,
 }
 """Networks that Vela gets wrong or refuses, and what becomes of them by default."""
@@ -73,15 +73,6 @@ def test_what_vela_gets_wrong_is_exact_or_on_the_cpu_by_default(name: str) -> No
     row = verdict(CASES[name], Compiler.MIZZEN)
     assert (row.verdict, row.exception) == (BY_DEFAULT[name], None)
     assert row.holds
-
-
-def test_what_no_rule_takes_is_lifted_with_velas_exceptions() -> None:
-    row = verdict(CASES["mul_1x5x6x7_1x5x6x7_int32"], Compiler.OWN)
-    assert (row.verdict, row.code, row.exception) == (Verdict.OFF, "lifted", "MUL, int32")
-    row = verdict(CASES["tile"], Compiler.OWN)
-    assert (row.verdict, row.code, row.as_dict()["code"]) == (Verdict.EXACT, "lifted", "lifted")
-    row = verdict(CASES["logical_not"], Compiler.OWN)
-    assert (row.verdict, row.code, row.holds) == (Verdict.REFUSED, None, True)
 
 
 def test_no_core_for_the_accelerator() -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 PLAIN = (
     "mizzen.cli.main",
     "mizzen.compiler.compile",
-    "mizzen.compiler.check",
+    "mizzen.analysis.checking.networks",
     "mizzen.compiler.ethos_u.vela.proof",
     "mizzen.artifact.loading",
     "mizzen.report.cost",

@@ -16,9 +16,9 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.boards import Role, find_board
 from mizzen.diagnostics import MizzenError
 from mizzen.export import RUNTIMES, Request, executorch_project
+from mizzen.package.executorch import reading
+from mizzen.package.executorch.project import operator_lists
 from mizzen.package.firmware import write_project
-from mizzen.package.pte import reading
-from mizzen.package.pte.project import operator_lists
 from mizzen.package.tflite.builder import NetworkBuilder
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -108,8 +108,8 @@ def test_a_wrong_output_is_said(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    Fault.PARSE_ERROR: "mizzen: step 1: a fault of the NPU",
-    Fault.BUS_ERROR: "mizzen: step 1: a fault of the NPU",
+    Fault.PARSE_ERROR: "mizzen: step 0: a fault of the NPU",
+    Fault.BUS_ERROR: "mizzen: step 0: a fault of the NPU",
     Fault.WRONG_CONFIGURATION: "mizzen: step 0: a container for another NPU",
 }
 

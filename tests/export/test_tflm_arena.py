@@ -17,8 +17,8 @@ import pytest
 import mizzen
 from mizzen.artifact.steps import read_network
 from mizzen.conformance.cases import cases
-from mizzen.export.tflm_arena import arena_of
-from mizzen.export.tflm_arena.planning import Buffer, end_of, plan
+from mizzen.export.tflm.arena import arena_of
+from mizzen.export.tflm.arena.planning import Buffer, end_of, plan
 from mizzen.package.tflite.builder import NetworkBuilder
 
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")

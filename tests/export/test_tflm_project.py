@@ -15,7 +15,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.boards import Role, find_board
 from mizzen.diagnostics import MizzenError
 from mizzen.export import Request, tflm_project
-from mizzen.export.tflm_arena import variables_of
+from mizzen.export.tflm.arena import variables_of
 from mizzen.package.firmware import write_project
 from mizzen.package.tflite.builder import NetworkBuilder
 
@@ -107,6 +107,7 @@ def test_what_needs_no_npu_needs_no_driver() -> None:
     assert b"set(MODEL_ON_NPU [[OFF]])\n" in project.files["model.cmake"]
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_variables_are_counted() -> None:
     artifact = mizzen.compile(counting(), accelerator="ethos-u55-128")
     assert variables_of(read_network(artifact.data, "net")) == 1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer.pte import join, split
-from mizzen.package.pte import vela_bin
+from mizzen.package.executorch import vela_bin
 
 from .damage import damaged
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_u.vela.regions import TosaRegions
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -82,7 +82,7 @@ def test_choices_are_on_u85_what_pytorch_computes(
     config = get_symmetric_a16w8_quantization_config() if bits == 16 else None
     exported = converted(_Chooses(CHOICES[name]), calls, U85, config)
     lowered = lower(read(exported), WINDOW_LIMITS)
-    placed = place(lowered, TosaRegions(resolve(U85)), (), OFF, None)
+    placed = place(lowered, region_compiler(resolve(U85)), (), OFF, None)
     (region,) = [row for row in placed.partition.regions if row.device is Device.NPU]
     part = extract(lowered.graph, region.groups)
     (output,) = part.outputs
@@ -124,7 +124,7 @@ def test_truth_values_may_leave_the_model(bits: int, converted: Build) -> None:
     config = get_symmetric_a16w8_quantization_config() if bits == 16 else None
     exported = converted(_Chooses(lambda a, b: a > b), calls, U85, config)
     lowered = lower(read(exported), WINDOW_LIMITS)
-    placed = place(lowered, TosaRegions(resolve(U85)), (), OFF, None)
+    placed = place(lowered, region_compiler(resolve(U85)), (), OFF, None)
     assert [row.device for row in placed.partition.groups.values()].count(Device.NPU) == 3
     assert lowered.graph.outputs[0].dtype.numpy == np.bool_
 

@@ -23,7 +23,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
-from mizzen.package.pte import vela_bin
+from mizzen.package.executorch import vela_bin
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.program import Program

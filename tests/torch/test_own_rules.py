@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
-from mizzen.report.code import Verdict
 from mizzen.torch import compile_converted
 
 Build = Callable[..., Any]
@@ -36,9 +35,7 @@ def test_what_vela_does_not_take_is_on_the_npu(accelerator: str, converted: Buil
     report = compile_converted(exported, accelerator).report
     assert report is not None
     assert not report.on_cpu
-    (choice,) = report.code
-    assert (choice.verdict, choice.operations) == (Verdict.TAKEN, "our own rules")
-    assert choice.reason.startswith("Vela has no form of it: RESIZE must have the nearest pixel")
+    assert report.compiler == "Mizzen"
     assert report.proof.equal == 1
 
 

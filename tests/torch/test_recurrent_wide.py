@@ -13,7 +13,7 @@ from torch import nn
 
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_u.vela.regions import TosaRegions
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import place
@@ -74,7 +74,7 @@ def test_the_stream_is_the_lowered_layer_bit_for_bit(
     name: str, converted: Build, tosa_oracle: Oracle
 ) -> None:
     lowered = lower(read(_exported(name, converted)[0], name), WINDOW_LIMITS)
-    ((groups, code),) = place(lowered, TosaRegions(resolve(U55)), (), OFF, None).code.items()
+    ((groups, code),) = place(lowered, region_compiler(resolve(U55)), (), OFF, None).code.items()
     whole = extract(lowered.graph, groups)
     tensors: dict[object, int] = {}
     for value in (*whole.inputs, *whole.outputs):

@@ -16,7 +16,7 @@ from torch.nn import functional
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep
-from mizzen.compiler.ethos_u.vela.regions import TosaRegions
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.placement import place
@@ -130,7 +130,7 @@ def drawn(value: Value, generator: np.random.Generator) -> Array:
 def require_stream_is_lowered(exported: Any, oracle: Oracle) -> None:
     """Hold each region's stream to the reference model of what was lowered, for all integers."""
     lowered = lower(read(exported), WINDOW_LIMITS)
-    code = place(lowered, TosaRegions(resolve(U85)), (), OFF, None).code
+    code = place(lowered, region_compiler(resolve(U85)), (), OFF, None).code
     assert len(code) == 1
     generator = np.random.default_rng(0)
     for groups, compiled in code.items():

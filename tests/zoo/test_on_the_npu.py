@@ -25,7 +25,7 @@ import mizzen.torch
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
-from mizzen.compiler.ethos_u.vela.regions import TosaRegions
+from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.compile import step_of
 from mizzen.compiler.torch.exported import export
@@ -95,7 +95,7 @@ class Regions:
 @cache
 def regions(name: str, accelerator: str) -> Regions:
     lowered = lower(read(converted(name), name), WINDOW_LIMITS)
-    return Regions(lowered, place(lowered, TosaRegions(resolve(accelerator)), (), OFF, None))
+    return Regions(lowered, place(lowered, region_compiler(resolve(accelerator)), (), OFF, None))
 
 
 @pytest.mark.parametrize("name", networks(*QUICK))

@@ -29,14 +29,14 @@ from mizzen.artifact.program import (
     Surroundings,
 )
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.frontends.tflite import Model, Operator, Tensor
-from mizzen.frontends.tflite.memory_plan import (
+from mizzen.flatbuffer.memory_plan import (
     ALLOCATION,
     HEAD_WORDS,
     NOT_IN_ARENA,
     Offsets,
     split_plan,
 )
+from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.isa import Kind
 from mizzen.targets.ethos_u.machine import driver

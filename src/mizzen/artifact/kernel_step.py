@@ -16,7 +16,7 @@ import numpy as np
 from mizzen.artifact.host_steps import PROCESS
 from mizzen.artifact.interface import Array, Values
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.package.pte.reading import CallKernel, PteTensor, Tensors, Value
+from mizzen.package.executorch.reading import CallKernel, PteTensor, Tensors, Value
 
 COPIES = {
     "dim_order_ops::_clone_dim_order.out": 4,

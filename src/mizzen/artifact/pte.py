@@ -27,9 +27,9 @@ from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.package.pte import reading, vela_bin
-from mizzen.package.pte.kernels import QUANTIZED
-from mizzen.package.pte.reading import (
+from mizzen.package.executorch import reading, vela_bin
+from mizzen.package.executorch.kernels import QUANTIZED
+from mizzen.package.executorch.reading import (
     CallDelegate,
     CallKernel,
     Free,
@@ -39,8 +39,8 @@ from mizzen.package.pte.reading import (
     PteTensor,
     Tensors,
 )
-from mizzen.package.pte.vela_bin import VelaBin, VelaTensor
-from mizzen.package.pte.writing import DELEGATE
+from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor
+from mizzen.package.executorch.writing import DELEGATE
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.base_pointers import require_memory, with_regions_of
 from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
@@ -72,9 +72,9 @@ class DelegateStep(NpuStep):
 def contents_of(data: bytes, name: str) -> Contents:
     """Read a program.
 
-    Raises as `mizzen.package.pte.reading.read`; E170 to E172 for a damaged delegate, E177 for one
-    of another backend, E178 for what is no sequence of calls, E181 for calls that do not fit, E165
-    without PyTorch where a kernel needs it, E182 for a kernel that it does not have.
+    Raises as `mizzen.package.executorch.reading.read`; E170 to E172 for a damaged delegate, E177
+    for one of another backend, E178 for what is no sequence of calls, E181 for calls that do not
+    fit, E165 without PyTorch where a kernel needs it, E182 for a kernel that it does not have.
     """
     return _Contents(reading.read(data, name), name).made()
 

@@ -24,7 +24,7 @@ def bytes_for(artifact: Compiled, ending: str) -> bytes:
         return artifact.data
     if ending == ENDING:
         from mizzen.artifact.device import device_program
-        from mizzen.package.pte.writing import write
+        from mizzen.package.executorch.writing import write
 
         return write(device_program(artifact))
     choices = own if own == ENDING else f"{own}, or {ENDING} for ExecuTorch"

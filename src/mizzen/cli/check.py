@@ -30,10 +30,10 @@ from mizzen.escaping import one_line
 from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
-    from mizzen.analysis.checking import ArtifactCheck
+    from mizzen.analysis.checking.artifacts import ArtifactCheck
+    from mizzen.analysis.checking.networks import CheckReport
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
-    from mizzen.compiler.check import CheckReport
     from mizzen.export import BoardFit
     from mizzen.report.cliffs import Cliff
     from mizzen.report.cost import CostReport
@@ -89,8 +89,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def _model(options: argparse.Namespace, console: Console) -> Answer:
     import mizzen
+    from mizzen.analysis.checking.budget import again
     from mizzen.cli.compile import document
-    from mizzen.compiler.budget import again
 
     board = board_of(options)
     asked = for_board(keywords(options), board)
@@ -175,7 +175,7 @@ def _cliffs(
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     """Read the streams of an artifact. E206 if there are none, and no board is asked about."""
     import mizzen
-    from mizzen.analysis.checking import check_artifact
+    from mizzen.analysis.checking.artifacts import check_artifact
     from mizzen.artifact.loading import not_as_compiled
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
@@ -219,7 +219,7 @@ def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
 def _artifact_text(
     artifact: Artifact, found: ArtifactCheck, fit: BoardFit | None, console: Console
 ) -> str:
-    from mizzen.analysis.checking import NOT_KNOWN
+    from mizzen.analysis.checking.artifacts import NOT_KNOWN
 
     rows = [("accelerator", artifact.accelerator or "unknown")]
     for row in found.steps:

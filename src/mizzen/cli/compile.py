@@ -43,8 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
     import mizzen
-    from mizzen.compiler.budget import again
-    from mizzen.compiler.check import failures_of
+    from mizzen.analysis.checking.budget import again
+    from mizzen.analysis.checking.networks import failures_of
 
     asked = keywords(options)
     chosen = show_configuration(asked, options.model, console)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from mizzen.cli.layout import read_size
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
@@ -14,6 +14,7 @@ from mizzen.diagnostics import fail
 if TYPE_CHECKING:
     from mizzen.cli.console import Console
     from mizzen.compiler.backend import ResolvedTarget
+    from mizzen.compiler.options import CompileOptions
 
 
 def read_file(path: Path) -> bytes:
@@ -23,6 +24,14 @@ def read_file(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+
+
+class Options(Protocol):
+    """What takes options: a parser, or a group of its help."""
+
+    def add_argument(self, *names: str, **form: Any) -> argparse.Action:
+        """Add an option, as `argparse` does."""
+        ...
 
 
 class Keywords(TypedDict):
@@ -46,47 +55,14 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
     action  "append" for a verb that takes several accelerators and memory modes
     """
     group = parser.add_argument_group("configuration")
-    group.add_argument(
-        "--accelerator-config",
-        metavar="NAME",
-        action=action,
-        help="the NPU, for instance ethos-u55-128 or ethos-n78-4tops-4ple; `mizzen targets` lists "
-        f"them (default: {DEFAULT_ACCELERATOR})",
-    )
-    group.add_argument(
-        "--config",
-        metavar="FILE",
-        action="append",
-        help="for Ethos-U: vela.ini with system configurations and memory modes, your own or a "
-        "bundled one; several are read as one, later values over earlier ones "
-        "(default: Arm/vela.ini)",
-    )
-    group.add_argument(
-        "--system-config",
-        metavar="NAME",
-        help="for Ethos-U: section of the file that describes clock, memories and their speeds "
-        "(default: one that suits the accelerator)",
-    )
-    group.add_argument(
-        "--memory-mode",
-        metavar="NAME",
-        action=action,
-        help="for Ethos-U: section of the file that says which memory holds what "
-        "(default: one that suits the accelerator)",
-    )
+    _add_machine_options(group, action)
     group.add_argument(
         "--optimise",
         metavar="{Performance,Size}",
         default="Performance",
         help="for Ethos-U: fewer cycles, or less memory (default: %(default)s)",
     )
-    group.add_argument(
-        "--arena-cache-size",
-        metavar="BYTES",
-        type=size_in_bytes,
-        help="SRAM the compiler may plan with, instead of the memory mode's or, for Ethos-N, the "
-        "variant's; 384K means KiB",
-    )
+    _add_cache_option(group)
     group.add_argument(
         "--ignore-ops",
         metavar="OP[,OP...]",
@@ -117,14 +93,75 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
     _add_generator_options(parser)
 
 
+def add_system_options(parser: argparse.ArgumentParser, description: str) -> None:
+    """Add those that say which NPU in which system."""
+    group = parser.add_argument_group("configuration", description)
+    _add_machine_options(group, "store")
+    _add_cache_option(group)
+
+
+def system_options(options: argparse.Namespace) -> CompileOptions:
+    """Return what `add_system_options` says, and defaults for all else."""
+    from mizzen.compiler.options import CompileOptions
+
+    return CompileOptions(
+        options.accelerator_config,
+        config=tuple(options.config) if options.config else None,
+        system_config=options.system_config,
+        memory_mode=options.memory_mode,
+        arena_cache_size=options.arena_cache_size,
+    )
+
+
+def _add_machine_options(group: Options, action: str) -> None:
+    group.add_argument(
+        "--accelerator-config",
+        metavar="NAME",
+        action=action,
+        help="the NPU, for instance ethos-u55-128 or ethos-n78-4tops-4ple; `mizzen targets` lists "
+        f"them (default: {DEFAULT_ACCELERATOR})",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE",
+        action="append",
+        help="for Ethos-U: vela.ini with system configurations and memory modes, your own or a "
+        "bundled one; several are read as one, later values over earlier ones "
+        "(default: Arm/vela.ini)",
+    )
+    group.add_argument(
+        "--system-config",
+        metavar="NAME",
+        help="for Ethos-U: section of the file that describes clock, memories and their speeds "
+        "(default: one that suits the accelerator)",
+    )
+    group.add_argument(
+        "--memory-mode",
+        metavar="NAME",
+        action=action,
+        help="for Ethos-U: section of the file that says which memory holds what "
+        "(default: one that suits the accelerator)",
+    )
+
+
+def _add_cache_option(group: Options) -> None:
+    group.add_argument(
+        "--arena-cache-size",
+        metavar="BYTES",
+        type=size_in_bytes,
+        help="SRAM the compiler may plan with, instead of the memory mode's or, for Ethos-N, the "
+        "variant's; 384K means KiB",
+    )
+
+
 def _add_generator_options(parser: argparse.ArgumentParser) -> None:
     """Add those that say whose code it is to be."""
     group = parser.add_argument_group("code")
     group.add_argument(
         "--generator",
-        metavar="{vela,own,best}",
-        help="for Ethos-U55 and U65: whose code it is: Vela's, Mizzen's own, or Mizzen's where "
-        "that needs no more cycles and no more memory than Vela's (default: best)",
+        metavar="{own,vela,best}",
+        help="for Ethos-U55 and U65: whose code it is: Mizzen's own, Vela's, or that of the better "
+        "of both networks (default: own)",
     )
     group.add_argument(
         "--search",
@@ -198,11 +235,17 @@ def show_configuration(asked: Keywords, model: str, console: Console) -> Resolve
 
     A model that is not there is said before: E110.
     """
-    from mizzen.cli.placement import configuration_text
-    from mizzen.compiler.backend import resolve_target
     from mizzen.compiler.options import CompileOptions
 
-    chosen = resolve_target(CompileOptions(**asked))
+    return show_options(CompileOptions(**asked), model, console)
+
+
+def show_options(asked: CompileOptions, model: str, console: Console) -> ResolvedTarget:
+    """Return the configuration in force of compile options, as `show_configuration` does."""
+    from mizzen.cli.placement import configuration_text
+    from mizzen.compiler.backend import resolve_target
+
+    chosen = resolve_target(asked)
     if not Path(model).is_file():
         read_file(Path(model))
     console.note(configuration_text(chosen, width=console.width))

@@ -14,9 +14,9 @@ from mizzen.cli.layout import fields, size
 from mizzen.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from mizzen.analysis.checking.budget import Again
     from mizzen.artifact.artifact import Artifact
     from mizzen.boards import Board
-    from mizzen.compiler.budget import Again
     from mizzen.export import BoardFit
     from mizzen.export.project import Remedy
     from mizzen.report.cost import CostReport
@@ -157,7 +157,7 @@ def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Re
     modes = [name for mode in board.modes for name in mode.names]
 
     def said(over_bytes: int) -> str:
-        from mizzen.compiler.budget import what_would_help
+        from mizzen.analysis.checking.budget import what_would_help
 
         return what_would_help(report, artifact, over_bytes, compile_again, modes)
 

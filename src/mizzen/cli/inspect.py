@@ -1,4 +1,4 @@
-"""Show what an artifact holds: steps, hardware, regions, memory map, commands."""
+"""Show what an artifact holds, or what lies between a network and its commands."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mizzen.cli.between import between, require_artifact
+from mizzen.cli.configuration import add_system_options
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.decisions import decisions_text
 from mizzen.cli.layout import count, fields, shape, size, table
@@ -29,7 +31,10 @@ SUMMARY = "listing of the command stream, regions, memory map"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "artifact", metavar="ARTIFACT", help="a compiled .tflite, .zip or .pte, or Vela's raw .npz"
+        "artifact",
+        metavar="ARTIFACT",
+        help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; with --between, a network "
+        "that is not compiled: a quantised .tflite or .pt2 file, or a .tosa file",
     )
     parser.add_argument("--listing", action="store_true", help="list every command")
     parser.add_argument(
@@ -45,12 +50,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "parts of the shared buffer and waits it has, and what the next best block would cost",
     )
     parser.add_argument(
-        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+        "--between",
+        metavar="STAGE[,STAGE...]",
+        help="show what Mizzen's own generator makes of a network for U55 or U65, after each of "
+        "the steps named: lower (its graph, and the operations of the NPU that it becomes), "
+        "arrange (which of these are done in another way, in stripes of rows if more memory is "
+        "needed than --arena-cache-size), schedule (blocks, layouts, addresses, transfers)",
+    )
+    add_system_options(
+        parser, "of a network; with an artifact, --accelerator-config is the NPU it must be for"
     )
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
-    """Describe the artifact, as far as its streams can be read."""
+    """Describe the artifact, as far as its streams can be read, or a network on its way."""
+    if options.between is not None:
+        return between(options, console)
+    require_artifact(options)
+    return _artifact(options, console)
+
+
+def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     import mizzen
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)

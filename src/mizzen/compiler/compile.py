@@ -163,7 +163,7 @@ def _compile_tflite(
     data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
 ) -> Artifact:
     model = read_network(data, name)
-    _require_source(model)
+    require_source(model)
     require_quantized(model)
 
     def compile_one(model: Model, data: bytes) -> Artifact:
@@ -183,7 +183,8 @@ def _compile_tflite(
     return with_diagnostics(with_kernel_warnings(artifact, model), few_levels(model))
 
 
-def _require_source(model: Model) -> None:
+def require_source(model: Model) -> None:
+    """Refuse a network that is compiled for an NPU already. E109."""
     rows = ((row, subgraph) for subgraph in model.subgraphs for row in subgraph.operators)
     found = next(((row, subgraph) for row, subgraph in rows if is_npu(row)), None)
     if found is not None:

@@ -9,7 +9,7 @@ TensorFlow Lite Micro's kernels, which the operators would have on the CPU.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,7 @@ def folded(model: Model, data: bytes) -> Folded:
     buffers: list[Record] = list(model.record["buffers"])
     subgraphs = [part.record(buffers) for part in parts]
     file = write({**model.record, "subgraphs": subgraphs, "buffers": buffers}, SCHEMA)
-    network = read_network(file, model.name)
+    network = replace(read_network(file, model.name), shared=model.shared)
     return Folded(network, file, model, parts[0].kept, parts[0].constant)
 
 

@@ -144,7 +144,7 @@ def in_terms_of(
     def origin_of(origin: Origin) -> Origin:
         if origin.operator is None or origin.operator >= len(sources):
             return origin
-        return replace(origin, operator=sources[origin.operator])
+        return model.origin(model.main.operators[sources[origin.operator]])
 
     return replace(
         report,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from mizzen.artifact.device import device_program
 from mizzen.boards import Board, MemoryMode, Role
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
-from mizzen.export.c_container import c_container
-from mizzen.export.c_project import container_needs
+from mizzen.export.c.container import c_container
+from mizzen.export.c.project import container_needs
 from mizzen.export.project import Remedy, compiled_mode, memory_findings
 from mizzen.export.tables import tabulated
 from mizzen.package.c.lowering import lower

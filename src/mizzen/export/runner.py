@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from mizzen.boards import Board, Role, board_header, linker_script
 from mizzen.diagnostics import fail
-from mizzen.export.c_container import c_container
-from mizzen.export.c_project import container_needs
+from mizzen.export.c.container import c_container
+from mizzen.export.c.project import container_needs
 from mizzen.export.project import example_of
 from mizzen.package.c.kernel_rows import KERNELS
 from mizzen.package.c.project import runtime_files

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mizzen.diagnostics import fail
-from mizzen.export.c_project import c_project
+from mizzen.export.c.project import c_project
 from mizzen.export.checkouts import DRIVER, EXECUTORCH, TFLM, Checkout, checked
-from mizzen.export.executorch_project import executorch_project
+from mizzen.export.executorch.project import executorch_project
 from mizzen.export.project import Project, Request
-from mizzen.export.tflm_project import tflm_project
+from mizzen.export.tflm.project import tflm_project
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact

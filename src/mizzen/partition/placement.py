@@ -48,7 +48,8 @@ def work_of(operation: Operation) -> int:
     macs = macs_of(operation)
     if macs or isinstance(operation, MOVES):
         return macs
-    return max(value.type.elements for value in (*operation.operands, *operation.results))
+    values = (*operation.operands, *operation.results)
+    return max((value.type.elements for value in values), default=0)
 
 
 @dataclass(frozen=True, slots=True)

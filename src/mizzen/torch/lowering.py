@@ -44,10 +44,15 @@ def to_tosa(
         graph = lower_float(read_float(exported, name))
         plain().run(graph)
         return tosa.write(graph)
-    return _integers(exported, name)
+    return tosa.write(integer_graph(exported, name))
 
 
-def _integers(exported: ExportedProgram, name: str) -> bytes:
+def integer_graph(exported: ExportedProgram, name: str = "model") -> Graph:
+    """Return a quantised program as a graph of TOSA's operations on integers, profile INT.
+
+    Its inputs and outputs are the integers between the program's first and last roundings. E168,
+    E850 or E851 where an operator has no form, E853 for an unquantised program.
+    """
     _require_quantized(exported, name)
     lowered = lower(read(exported, name), WINDOW_LIMITS)
     placed = partition(lowered.graph, form_of, edge=is_edge)
@@ -63,7 +68,7 @@ def _integers(exported: ExportedProgram, name: str) -> bytes:
     inner = [group for group, row in placed.groups.items() if not row.reasons]
     part = extract(lowered.graph, inner, name)
     STANDARD.run(part.graph)
-    return tosa.write(part.graph)
+    return part.graph
 
 
 def _operations(graph: Graph, group: int) -> list[Operation]:

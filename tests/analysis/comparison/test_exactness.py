@@ -241,6 +241,7 @@ def memory() -> bytes:
     return net.finish([x], [y])
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_a_bounded_layer_does_not_blame_those_behind_it() -> None:
     """The table of SOFTMAX of 16 bits has other entries than the kernel's; the ADD is exact."""
     net = NetworkBuilder()

@@ -153,6 +153,7 @@ def test_inputs_and_outputs_have_their_names_and_sizes(digits: Artifact) -> None
     assert (found.name, found.size_bytes) == (digits.outputs[0].name, digits.outputs[0].size_bytes)
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_state_on_the_processor_is_there_all_the_time() -> None:
     report = memory_report(mizzen.compile(counting(), "ethos-u55-128", prove="off"))
     (state,) = of_use(report, Use.STATE)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mizzen
-from mizzen.analysis.checking import check_artifact
+from mizzen.analysis.checking.artifacts import check_artifact
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.targets.ethos_u.machine.program import Program

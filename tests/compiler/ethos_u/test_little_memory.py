@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mizzen.compiler.ethos_u.generator.improve import improved
-from mizzen.compiler.ethos_u.generator.network import parts_of
-from mizzen.compiler.ethos_u.generator.sequences import Source
 
+from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.search.candidates import rounds
+from mizzen.compiler.ethos_u.search.searching import hazard_of, searched
+from mizzen.frontends.tflite.lower import lower as lower_network
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.generator.cascade import peak_bytes
+from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import Sequence
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Search
+from mizzen.targets.ethos_u.machine.config import Search
 from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 ENOUGH_BYTES = 14_000
 
@@ -36,33 +36,26 @@ def with_a_large_map_inside() -> bytes:
     return net.finish([maps[0]], [maps[-1]])
 
 
-def begun(configuration: EthosUConfiguration) -> tuple[Compiled, Source, Sequence]:
-    data = with_a_large_map_inside()
-    compiled = generate(data, configuration)
-    assert isinstance(compiled, Compiled)
-    (part,) = parts_of(compiled)[1]
-    source = Source(data, NetworkForm.TFLITE)
-    return compiled, source, source.made(part.program).sequence
+def sequence_of(data: bytes) -> Sequence:
+    sequence = lower(lower_network(read_network(data, "network")).graph).sequence
+    assert sequence is not None
+    return sequence
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256"])
 def test_code_of_our_own_keeps_to_less_memory(accelerator: str) -> None:
     configuration = resolve(accelerator, memory_mode="Shared_Sram", arena_cache_size=ENOUGH_BYTES)
-    compiled, source, whole = begun(configuration)
+    whole = sequence_of(with_a_large_map_inside())
     assert peak_bytes(whole) > 2 * ENOUGH_BYTES
-    (choice,) = improved(compiled, source, configuration).choices
-    ours, theirs = choice.own, choice.vela
-    assert choice.is_own
-    assert ours is not None
-    assert theirs is not None
-    assert ours.arena_bytes <= theirs.arena_bytes < 1.5 * ENOUGH_BYTES
-    assert ours.cycles <= theirs.cycles
+    program = searched(whole, configuration)
+    assert program.cost.memory_bytes < 1.5 * ENOUGH_BYTES
+    assert hazard_of(program.program) == ""
 
 
 @pytest.mark.parametrize("searching", list(Search))
 def test_what_does_not_fit_is_not_scheduled_whole(searching: Search) -> None:
     configuration = replace(resolve("ethos-u55-128"), search=searching)
-    _, _, whole = begun(configuration)
+    whole = sequence_of(with_a_large_map_inside())
     taken_bytes = peak_bytes(whole)
     (first, *_) = rounds([whole], configuration, taken_bytes)
     assert first[0] is whole
@@ -73,7 +66,7 @@ def test_what_does_not_fit_is_not_scheduled_whole(searching: Search) -> None:
 
 def test_what_just_fits_is_done_in_stripes_where_nothing_else_is_taken() -> None:
     configuration = resolve("ethos-u55-128")
-    _, _, whole = begun(configuration)
+    whole = sequence_of(with_a_large_map_inside())
     first, then = rounds([whole], configuration, peak_bytes(whole))
     assert first == [whole]
     assert then
@@ -82,6 +75,6 @@ def test_what_just_fits_is_done_in_stripes_where_nothing_else_is_taken() -> None
 
 def test_there_is_always_something_to_schedule() -> None:
     configuration = resolve("ethos-u55-128")
-    _, _, whole = begun(configuration)
+    whole = sequence_of(with_a_large_map_inside())
     without = replace(whole, operations=whole.operations[:1])
     assert [row for some in rounds([without], configuration, 1) for row in some] == [without]

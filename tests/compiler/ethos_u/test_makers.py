@@ -93,7 +93,11 @@ def test_the_better_of_both_is_taken_whole_and_it_is_said_why() -> None:
 
 def test_velas_is_taken_where_it_costs_less(monkeypatch: pytest.MonkeyPatch) -> None:
     costs = iter([replace(COST, cycles=200), COST])
-    monkeypatch.setattr(makers, "network_cost", lambda *_: next(costs))
+
+    def cost(*_: object) -> StreamCost:
+        return next(costs)
+
+    monkeypatch.setattr(makers, "network_cost", cost)
     best = compiled("best")
     choice = report_of(best).choice
     assert choice is not None

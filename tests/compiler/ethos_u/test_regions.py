@@ -131,7 +131,10 @@ def count_emitted(monkeypatch: pytest.MonkeyPatch) -> int:
 def test_code_that_is_wrong_in_every_way_is_refused_with_the_numbers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(judging, "emit", lambda *given: planted(emit(*given), *ZERO_POINT))
+    def wrong(*given: Any) -> Program:
+        return planted(emit(*given), *ZERO_POINT)
+
+    monkeypatch.setattr(judging, "emit", wrong)
     refused = maker(grouped(biases)).made([GROUP])
     assert isinstance(refused, RegionRefusal)
     assert refused.reasons[GROUP].rule == "proof"

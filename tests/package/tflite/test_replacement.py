@@ -39,7 +39,7 @@ def named(model: Model) -> list[tuple[str, list[str], list[str]]]:
 def test_a_part_becomes_one_operator_in_its_place() -> None:
     model = chain()
     part = Replacement((0, 2, 3), "npu", (b"abc", b"d"), (0,), (6,))
-    found = read(replace_operators(model.record, [part]), "found.tflite")
+    found = read(replace_operators(model.record, [part]).data, "found.tflite")
     assert named(found) == [
         ("npu", ["npu_0", "npu_1", "a"], ["f"]),
         ("NEG", ["a"], ["d"]),
@@ -54,11 +54,11 @@ def test_operators_come_behind_what_they_take() -> None:
     model = chain()
     # The part begins with the first operator and needs what the second one gives.
     part = Replacement((0, 2, 3, 4), "npu", (), (0, 3), (4,))
-    found = read(replace_operators(model.record, [part]), "found.tflite")
+    found = read(replace_operators(model.record, [part]).data, "found.tflite")
     assert [row[0] for row in named(found)] == ["NEG", "npu"]
 
 
 def test_nothing_replaced_is_the_same_network() -> None:
     model = chain()
-    found = read(replace_operators(model.record, []), "found.tflite")
+    found = read(replace_operators(model.record, []).data, "found.tflite")
     assert named(found) == named(model)

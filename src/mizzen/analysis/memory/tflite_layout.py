@@ -26,7 +26,7 @@ from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import CpuStep, NpuStep, is_npu
 from mizzen.diagnostics import MizzenError
-from mizzen.export.tflm_arena import TflmArena, arena_of
+from mizzen.export.tflm.arena import TflmArena, arena_of
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.frontends.tflite.subgraphs import called

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
 
+from mizzen.analysis.checking.networks import CheckReport
 from mizzen.analysis.findings import Findings, findings_of
 from mizzen.analysis.page.accuracy import evaluation_blocks
 from mizzen.analysis.page.comparison import comparison_page
 from mizzen.analysis.page.page import report_page
 from mizzen.analysis.page.tuning import tuning_page
 from mizzen.artifact.artifact import Artifact
-from mizzen.compiler.check import CheckReport
 from mizzen.diagnostics import MizzenError
 from mizzen.report import CompileReport
 from mizzen.report.comparison import Comparison

@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from mizzen.analysis.checking.budget import sram_of
 from mizzen.analysis.cost import cost_report
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.budget import sram_of
 from mizzen.compiler.compile import compile_file
 from mizzen.compiler.options import CompileOptions
 from mizzen.diagnostics import MizzenError

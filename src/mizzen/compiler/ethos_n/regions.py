@@ -12,7 +12,7 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.program import RunOutcome
 from mizzen.artifact.region_step import Edge, EdgeMove
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.codegen import Costs, OperatorCode, RegionRefusal
+from mizzen.compiler.codegen import Costs, OperatorCode, RegionRefusal, Way
 from mizzen.compiler.ethos_n.edge_layout import EdgeTransposes, images_last, take_out_views
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
@@ -123,8 +123,10 @@ class EthosNRegions:
             return {}
         return unprofitable(partition, self._covering)
 
-    def instead(self, part: Extracted, wrong: str) -> None:
-        """Have no other code."""
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The one way there is."""
+        return (Way("compiled", "there is one way", self.compile),)
 
     def compile(
         self, part: Extracted, on_progress: ProgressCallback | None

@@ -1,12 +1,12 @@
-"""The backend of Ethos-U55, U65 and U85, whose code Arm's own compiler Vela generates.
+"""The backend of Ethos-U: from networks of any front-end to NPU operators, and their files.
 
-Vela's core takes whole networks. A TFLite file goes to it as it is, and it leaves to the CPU what
-it does not take; where it stops at an operator instead, `tflite` finds the operator and hides it
-(`masking`). A TOSA file must be all for the NPU: `tosa` compiles it or says which operations are
-not, `tosa_check` places them. Regions of a graph, which PyTorch's programs have, become TOSA files
-too (`regions`).
+U55 and U65 have code of our own. A TFLite network (`tflite`), a TOSA network (`tosa`) and a region
+of a PyTorch program (`regions`) go one way: lowered to a graph, placed by what rules take, each
+unit scheduled by a search (`search`) and proved (`proof`). Where all units of a network share
+memory, one plan places what they hand on (`arena`). U85 still has the code of Arm's Vela, which
+stands beside ours for U55 and U65 too, in a folder of its own (`vela`); `makers` says whose a
+network gets.
 
-Mizzen explains what Vela decides: the reasons come from the rules in
-`mizzen.targets.ethos_u.legal`, and from Vela's words where no rule says it. Nothing here encodes
-commands or runs them: how Vela is called is in `mizzen.targets.ethos_u.vela`.
+Nothing here knows a rule, a block or a command: what the NPU computes of a graph is the business of
+`mizzen.targets.ethos_u.generator`, and what an artifact executes is `mizzen.artifact`'s.
 """

@@ -22,9 +22,13 @@ def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, .
 
 def explanations(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
     """Return why no rule takes an operator: what of the machine, or of the kernels, it breaks."""
-    told = facts(model, operator, arch)
-    kernels = tuple(reason for reason in defects(told) if reason.source != VELA)
-    return breaches(told) or kernels
+    return breaches_of(model, operator, arch) or against_kernels(model, operator, arch)
+
+
+def against_kernels(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
+    """Return what TensorFlow Lite's kernels refuse of an operator, or read otherwise."""
+    broken = defects(facts(model, operator, arch))
+    return tuple(reason for reason in broken if reason.source != VELA)
 
 
 def facts(model: Model, operator: Operator, arch: Arch) -> OperatorFacts:

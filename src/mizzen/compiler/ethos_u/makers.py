@@ -176,8 +176,9 @@ def _better(
 
     def order(maker: Maker) -> tuple[int, int]:
         cost = costs[maker]
-        pair = cost.cycles, cost.memory_bytes
-        return pair if configuration.optimise is not Optimise.SIZE else pair[::-1]
+        if configuration.optimise is Optimise.SIZE:
+            return cost.memory_bytes, cost.cycles
+        return cost.cycles, cost.memory_bytes
 
     maker = min(Maker, key=order)
     what = "less memory" if configuration.optimise is Optimise.SIZE else "fewer cycles"

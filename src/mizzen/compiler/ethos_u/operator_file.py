@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from mizzen.flatbuffer import Record
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
 from mizzen.flatbuffer.tflite import TensorType
 from mizzen.frontends.tflite import Tensor
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
 from mizzen.graph import Value
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.generator.lower import State
@@ -119,8 +119,12 @@ def _variable(net: NetworkBuilder, state: State) -> int:
     )
 
 
-TYPES = {np.dtype(np.int8): TensorType.INT8, np.dtype(np.int16): TensorType.INT16,
-         np.dtype(np.int32): TensorType.INT32, np.dtype(np.uint8): TensorType.UINT8}  # fmt: skip
+TYPES: dict[np.dtype[Any], TensorType] = {
+    np.dtype(np.int8): TensorType.INT8,
+    np.dtype(np.uint8): TensorType.UINT8,
+    np.dtype(np.int16): TensorType.INT16,
+    np.dtype(np.int32): TensorType.INT32,
+}
 
 
 def variable_record(state: State) -> Record:

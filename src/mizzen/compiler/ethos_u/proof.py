@@ -26,13 +26,16 @@ from mizzen.compiler.proof.difference import difference
 from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.proof.regions import compared, computed, graph_stimuli, prove_region
-from mizzen.compiler.tflite_reference import Kernels
 from mizzen.compiler.tflite_truth import NetworkTruth
+from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
-from mizzen.frontends.tflite.lower import Lowered
-from mizzen.frontends.tflite.tflite_tensors import to_graph
-from mizzen.graph import Value, other_sign
+from mizzen.frontends.tflite.lower import Lowered, lower
+from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
+from mizzen.frontends.tflite.variables import handles
+from mizzen.graph import Graph, Value, other_sign
+from mizzen.ops.control_flow import Variable
+from mizzen.package.tflite.extract import extract
 from mizzen.partition import Extracted
 from mizzen.reference import evaluate
 from mizzen.report.proof import Proof
@@ -40,7 +43,10 @@ from mizzen.targets.bounds import Bound
 
 
 class RegionProof:
-    """Proves regions of a network, and the network that is made of them."""
+    """Proves regions of a network, and the network that is made of them.
+
+    lowered  the network with its state as variables of the graph
+    """
 
     def __init__(
         self, model: Model, lowered: Lowered, options: ProofOptions, bounds: dict[int, Bound]
@@ -48,17 +54,50 @@ class RegionProof:
         self.model = model
         self.lowered = lowered
         self.options = options
-        self._truth = NetworkTruth(model, lowered, options, bounds)
+        keeps = any(isinstance(operation, Variable) for operation in lowered.graph)
+        self._truth = NetworkTruth(model, lower(model) if keeps else lowered, options, bounds)
 
     def prove(self, code: RegionCode, part: Extracted, options: ProofOptions) -> RegionFindings:
         """Execute a region's code beside the reference; `part` is it as it was at first."""
         assert isinstance(code, OwnCode), "it is our own"
         if code.states:
-            return prove_steps(code, part, options, self._truth.kernels)
+            return prove_steps(code, part, options, self._kernel_steps(code, part))
         inputs, outputs = self._known(part.inputs), self._known(part.outputs)
         if inputs is None or outputs is None:
             return prove_region(code, part, options, self._truth.kernels)
         return self._compared(code, part, inputs, outputs)
+
+    def _kernel_steps(self, code: OwnCode, part: Extracted) -> Infer:
+        """Return what infers a region on TensorFlow Lite Micro's kernels, which keep its state.
+
+        Operators that only give handles of variables, or fill them, belong to it.
+        """
+        main, tensor_of = self.model.main, self.lowered.tensor_of
+        groups = {row.group for row in code.operations if row.group is not None}
+        names = dict(handles(main))
+        used = {names.get(tensor) for group in groups for tensor in main.operators[group].inputs}
+        groups |= {
+            row.index
+            for row in main.operators
+            if row.kind == "CALL_ONCE"
+            or (row.kind == "VAR_HANDLE" and names.get(row.outputs[0]) in used)
+        }
+        network = extract(self.model.record, sorted(groups))
+        session = CpuKernels(network.network).session()
+        takes = [tensor_of[value] for value in part.inputs]
+        gives = [tensor_of[value] for value in part.outputs]
+        tensors = main.tensors
+
+        def infer(arrays: Sequence[Array]) -> list[Array]:
+            given = {
+                place: from_graph(tensors[place], array[np.newaxis])
+                for place, array in zip(takes, arrays, strict=True)
+            }
+            results = session.run([given[place] for place in network.inputs])
+            made = dict(zip(network.outputs, results, strict=True))
+            return [to_graph(tensors[place], made[place])[0] for place in gives]
+
+        return infer
 
     def _known(self, values: Sequence[Value]) -> list[Array] | None:
         """Return values as the reference has them, as the graph's integers; None without them."""
@@ -140,7 +179,9 @@ class _ArenaRun:
                 require_order(step)
             except MizzenError as error:
                 return error.diagnostic.message
-            if wrong := self._differing(step.outputs):
+            if step.variables:
+                self._give(step.outputs)  # from another state than the reference's
+            elif wrong := self._differing(step.outputs):
                 return f"{wrong} differs from the reference"
         wrong = self._differing(self._contents.outputs)
         return f"{wrong} is overwritten before the end" if wrong else ""
@@ -175,27 +216,33 @@ class _ArenaRun:
 MOST_STEPS = 16
 """Inferences one after the other, of what keeps state: one that is wrong shows in what follows."""
 
+Infer = Callable[[Sequence[Array]], Sequence[Array]]
+"""Infers once, and keeps state for the next time: the graph's integers in and out."""
+
+
+def graph_steps(graph: Graph) -> Infer:
+    """Return what infers a graph whose variables go on from one inference to the next."""
+    variables: dict[str, Array] = {}
+    return lambda arrays: evaluate(graph, arrays, variables=variables)
+
 
 def prove_steps(
-    code: OwnCode, part: Extracted, options: ProofOptions, custom: Kernels | None = None
+    code: OwnCode, part: Extracted, options: ProofOptions, reference: Infer
 ) -> RegionFindings:
-    """Execute inferences one after the other beside the region's graph, whose state goes on too.
-
-    custom  computes what is CUSTOM in it
-    """
+    """Execute inferences one after the other beside what says what must come."""
     graph = part.graph
     count = MOST_STEPS if options.effort is Effort.QUICK else options.inputs
     inputs = graph_stimuli(graph, count, options.seed)
     session = Artifact(code.network, graph.name, contents_of(code.model)).session()
-    variables, digest = dict[str, Array](), sha256()
+    as_file, digest = _as_file(code), sha256()
     for step in range(count):
         given = [array[step] for array in inputs]
         try:
-            wanted = evaluate(graph, given, variables=variables, custom=custom)
-            found = session.run(*map(_as_file(code), range(len(given)), given))
+            wanted = reference(given)
+            results = session.run(*(as_file(place, array) for place, array in enumerate(given)))
         except MizzenError as error:
             return RegionFindings(Proof(0, options.seed), error)
-        outputs = found if isinstance(found, tuple) else (found,)
+        outputs = results if isinstance(results, tuple) else (results,)
         for ours, theirs in zip(outputs, wanted, strict=True):
             numbers = np.asarray(ours).reshape(1, *theirs.shape)
             signed = other_sign(numbers) if numbers.dtype == np.uint8 else numbers

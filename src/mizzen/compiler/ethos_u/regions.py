@@ -15,7 +15,8 @@ from mizzen.compiler.codegen import RegionCode, RegionRefusal, Way
 from mizzen.compiler.ethos_u.operator_file import Edge, edge_of_value, operator_file
 from mizzen.compiler.ethos_u.search.costs import costs_of, cycles_by_operator
 from mizzen.compiler.ethos_u.search.judging import Judged
-from mizzen.compiler.ethos_u.search.searching import plainly, searched
+from mizzen.compiler.ethos_u.search.searching import HAZARD, plainly, searched
+from mizzen.compiler.proof.difference import RULE
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation, Value
@@ -195,7 +196,7 @@ class OwnRegions:
             [self.edge(value, f"{side}_{place}") for place, value in enumerate(values)]
             for side, values in (("input", part.inputs), ("output", part.outputs))
         )
-        file = operator_file(part.graph.name, inputs, outputs, states, judged.program)
+        file = operator_file(COMPILER, inputs, outputs, states, judged.program)
         choice = CodeChoice(Maker.MIZZEN, judged.cost)
         return OwnCode(
             part=part,
@@ -314,4 +315,5 @@ def reason_of(refusal: Refusal) -> Reason:
 def reason_of_error(error: MizzenError) -> Reason:
     """Return the reason for which no program was made of what rules take."""
     found = error.diagnostic
-    return Reason("no-schedule", found.message, help=found.help or "", source=found.rule or RULES)
+    rule = RULE if found.code == HAZARD else "no-schedule"
+    return Reason(rule, found.message, help=found.help or "", source=found.rule or RULES)

@@ -18,7 +18,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.arena import ArenaPlan, CpuWork, NpuWork, Work, plan_arena
 from mizzen.compiler.ethos_u.bounds import bounds_of
-from mizzen.compiler.ethos_u.legality import explanations
+from mizzen.compiler.ethos_u.legality import against_kernels, explanations
 from mizzen.compiler.ethos_u.operator_file import (
     FAST_SCRATCH,
     SCRATCH,
@@ -101,7 +101,8 @@ def compile_network(
     Raises E132 for tensors that are no arrays of numbers, E583 if the plan of the arena is wrong.
     """
     if (record := with_long_biases(model.record)) is not None:
-        model = read_network(write(record, SCHEMA), model.name)
+        changed = read_network(write(record, SCHEMA), model.name)
+        model = replace(changed, shared=model.shared)
     lowered, arch = lower_with_state(model), configuration.accelerator.arch
     regions = TfliteRegions(configuration, lowered)
     proof = RegionProof(model, lowered, options, bounds_of(model))
@@ -202,12 +203,13 @@ def _legality(lowered: Lowered, of_rules: Legal, ignore_ops: Sequence[str], arch
             return (CONTROL_FLOW,)
         if operator is not None and operator.index in late:
             return (LATE,)
-        if isinstance(operation, Custom) and operator is not None and not has_rule(operation):
-            broken = explanations(lowered.model, operator, arch)
-            note = note_of(operation)
-            unlike = Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU)
-            return broken or (unlike,)
-        return of_rules(operation)
+        if not isinstance(operation, Custom) or operator is None:
+            return of_rules(operation)
+        if has_rule(operation):
+            return against_kernels(lowered.model, operator, arch) or of_rules(operation)
+        note = note_of(operation)
+        unlike = Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU)
+        return explanations(lowered.model, operator, arch) or (unlike,)
 
     return legal
 

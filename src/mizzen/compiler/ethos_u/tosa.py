@@ -14,7 +14,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
 from mizzen.compiler.edges import edges_of_graph
-from mizzen.compiler.ethos_u.proof import prove_steps
+from mizzen.compiler.ethos_u.proof import graph_steps, prove_steps
 from mizzen.compiler.ethos_u.regions import OwnCode, OwnRegions
 from mizzen.compiler.proof.difference import Difference
 from mizzen.compiler.proof.findings import RegionFindings
@@ -101,8 +101,9 @@ def _findings(code: RegionCode, graph: Graph, options: ProofOptions) -> RegionFi
     assert isinstance(code, OwnCode), "it is our own"
     if not options.inputs:
         return RegionFindings(NOT_PROVED)
-    prove = prove_steps if code.states else prove_region
-    return prove(code, _unit(graph), options)
+    if code.states:
+        return prove_steps(code, _unit(graph), options, graph_steps(graph))
+    return prove_region(code, _unit(graph), options)
 
 
 def _inexact(failed: Failed, options: ProofOptions) -> tuple[RegionCode | None, Proof]:

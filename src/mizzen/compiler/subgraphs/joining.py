@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mizzen.flatbuffer import Record, write
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of, split_plan
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Subgraph
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of, split_plan
 from mizzen.frontends.tflite.subgraphs import above, reached_from, renumbered
 
 ALIGNMENT_BYTES = 16

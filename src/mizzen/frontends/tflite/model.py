@@ -136,6 +136,8 @@ class Model:
     is_as_stored  whether the contents of all constants are those of the file: sparse ones are dense
                   once they are read, and elements that share a byte have one each
     signatures    what may be executed besides the main subgraph, which may have names too
+    shared        variables (container and name) that the file's other subgraphs use too, where this
+                  is a part of a file
     """
 
     name: str
@@ -145,6 +147,7 @@ class Model:
     record: Record = field(repr=False)
     is_as_stored: bool = True
     signatures: tuple[Signature, ...] = ()
+    shared: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def main(self) -> Subgraph:

@@ -45,13 +45,13 @@ class Resource:
 def variables_of(model: Model) -> Mapping[int, Resource] | None:
     """Return the variables by the main subgraph's handles; None where the graph has none of them.
 
-    It has none in branches, of other numbers than integers, of two types, or filled by more than
-    constants.
+    It has none in branches, none that other subgraphs use too, of other numbers than integers, of
+    two types, or filled by more than constants.
     """
     main = model.main
     names = dict(handles(main))
     first = _first(model)
-    if not names or first is None or is_in_branches(model):
+    if not names or first is None or is_in_branches(model) or model.shared & {*names.values()}:
         return None
     held: dict[Name, Tensor] = {}
     for row in main.operators:

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer import Member, Record
+from mizzen.flatbuffer.memory_plan import ALLOCATION, plan_of, split_plan
 from mizzen.flatbuffer.tflite import BuiltinOperator
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, plan_of, split_plan
 from mizzen.frontends.tflite.model import Model, Operator, Subgraph
+from mizzen.frontends.tflite.variables import handles
 
 CALLS = {
     "CALL": ("subgraph",),
@@ -114,6 +115,7 @@ def seen_from(model: Model, order: Sequence[int]) -> Model:
     places = {index: place for place, index in enumerate(order)}
     file = model.record
     records = [renumbered(file["subgraphs"][index], places, file) for index in order]
+    others = (row for index, row in enumerate(model.subgraphs) if index not in places)
     return replace(
         model,
         name=f"{model.name}, {names_of(model)[order[0]]}",
@@ -121,6 +123,7 @@ def seen_from(model: Model, order: Sequence[int]) -> Model:
         metadata=_planned(model, order),
         record={**file, "subgraphs": records, "signature_defs": None},
         signatures=(),
+        shared=frozenset(name for subgraph in others for _, name in handles(subgraph)),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mizzen.artifact.loading import artifact_of
 from mizzen.diagnostics import MizzenError
-from mizzen.export.c_container import c_container
+from mizzen.export.c.container import c_container
 from mizzen.graph import Operation
 from mizzen.mesh.export.c_text import lines_of
 from mizzen.mesh.network.kernels import carried

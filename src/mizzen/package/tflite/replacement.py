@@ -10,12 +10,8 @@ from typing import Any
 import numpy as np
 
 from mizzen.flatbuffer import Record, write
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of
-from mizzen.frontends.tflite.subgraphs import CALLS
-
-CALLING = frozenset(int(BuiltinOperator[kind]) for kind in CALLS)
-"""Operators that execute other subgraphs."""
 
 _ABSENT = -1
 _FIELDS = ("inputs", "outputs", "intermediates")
@@ -242,10 +238,10 @@ class _Network:
         return ReplacedNetwork(write(network, SCHEMA), tensors)
 
     def _others(self) -> list[Record]:
-        """Return the other subgraphs, unless no operator that is left executes one."""
+        """Return the other subgraphs, unless no operator is left that could execute one."""
         codes = [self._codes[int(row["opcode_index"])] for row in self.operators]
         kinds = {max(code["deprecated_builtin_code"], code["builtin_code"]) for code in codes}
-        return self._record["subgraphs"][1:] if kinds & CALLING else []
+        return [] if kinds == {int(BuiltinOperator.CUSTOM)} else self._record["subgraphs"][1:]
 
 
 def _with_moved(row: Record, places: dict[int, int]) -> Record:

@@ -16,7 +16,7 @@ from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.diagnostics import Reason, fail
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.graph import Value
-from mizzen.package.pte.vela_bin import VelaBin, VelaTensor, write
+from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor, write
 from mizzen.partition import extract
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.program import Program, RegionIndex

@@ -82,7 +82,6 @@ class Proved:
         return list(self.proof.check(self.compiled, self.network, contents).wrong)
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_what_the_network_does_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """An index of the table of exponentials that is off moves all of a row alike, but its end."""
     proved = Proved(monkeypatch)

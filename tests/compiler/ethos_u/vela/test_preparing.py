@@ -9,8 +9,8 @@ import numpy as np
 import mizzen
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.memory_plan import ALLOCATION
 from mizzen.flatbuffer.tflite import SCHEMA
-from mizzen.frontends.tflite.memory_plan import ALLOCATION
 
 from ..networks import MAP, Net, regions, report_of  # noqa: TID252 tests are no package with a name
 

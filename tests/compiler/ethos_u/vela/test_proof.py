@@ -106,7 +106,6 @@ def test_words_of_the_stream_are_not_missed(proved: Proved) -> None:
     assert missed == 0
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 def test_a_weight_that_no_input_shows_is_found(accelerator: str) -> None:
     """Vela's constants themselves are compared: here the bias of one channel is one more."""
@@ -137,7 +136,6 @@ def fully_connected() -> bytes:
     return net.finish([source], [result])
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_an_output_that_is_always_one_more_is_no_rounding() -> None:
     data = fully_connected()
     model = read_network(data, "net")
@@ -187,7 +185,6 @@ def rescaled_sum() -> bytes:
     return net.finish([source], [result])
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 def test_what_differs_goes_to_the_cpu_with_the_numbers(accelerator: str) -> None:
     report = report_of(mizzen.compile(rescaled_sum(), accelerator))

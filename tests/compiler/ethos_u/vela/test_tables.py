@@ -51,7 +51,6 @@ CASES = [
 ]
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize("case", CASES, ids=lambda row: f"{row.kind}-{row.dtype}-{row.scale}")
 def test_each_entry_is_compared(case: Case, accelerator: str) -> None:

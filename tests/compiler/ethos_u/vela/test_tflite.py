@@ -247,7 +247,6 @@ def summed(*axes: int) -> bytes:
     return net.finish([net.first, net.second], [result])
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_a_known_defect_of_the_compiler_is_avoided() -> None:
     artifact = mizzen.compile(summed(1, 2), "ethos-u55-128")
     (warning,) = report_of(artifact).diagnostics

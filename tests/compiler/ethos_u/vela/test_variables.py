@@ -15,8 +15,8 @@ from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.vela.variables import bonds_of, precedence, require_order
 from mizzen.cpu.tflm import CpuKernels
+from mizzen.flatbuffer.memory_plan import ALLOCATION, HEAD_WORDS
 from mizzen.frontends.tflite import Model
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, HEAD_WORDS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.package.tflite.builder import NetworkBuilder
 
@@ -146,7 +146,6 @@ def test_order_is_the_network_s(build: Callable[[], bytes], accelerator: str) ->
     assert artifact.report.diagnostics == ()
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 def test_a_streaming_network_is_one_part(wake_word: Callable[..., bytes], accelerator: str) -> None:
     data = wake_word(((3,), (2, 4)), 16)

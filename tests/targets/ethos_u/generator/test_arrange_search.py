@@ -7,7 +7,7 @@ import math
 import pytest
 
 from mizzen.targets.ethos_u.generator.arrange import Layouts, best, variants
-from mizzen.targets.ethos_u.generator.arrange.orientation import Costs, Orientation
+from mizzen.targets.ethos_u.generator.arrange.orientation import Orientation, OrientationCosts
 from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Copy,
@@ -94,7 +94,7 @@ def test_a_judge_permits_each_step() -> None:
 
 
 def test_what_one_exchange_brings_is_the_difference_of_all() -> None:
-    whole = Orientation(keywords(), Costs(slots))
+    whole = Orientation(keywords(), OrientationCosts(slots))
     count = len(whole.sequence.operations)
     for index in range(count):
         for flips in (frozenset[int](), frozenset(range(count))):

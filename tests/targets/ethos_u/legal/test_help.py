@@ -44,6 +44,7 @@ def test_a_convolution_picks_channels_as_a_strided_slice_does(accelerator: str) 
 BACKWARDS = "slice-backwards: reverse outside the network, or fold it into the weights that follow"
 
 
+@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_a_stride_backwards_is_not_told_to_change_its_axis(axis: int) -> None:
     strides, begin, end = [1, 1, 1, 1], [0, 0, 0, 0], list(IMAGE)
@@ -52,6 +53,7 @@ def test_a_stride_backwards_is_not_told_to_change_its_axis(axis: int) -> None:
     assert helps_of(network, "ethos-u55-128") == [BACKWARDS]
 
 
+@pytest.mark.usefixtures("velas_code")
 def test_the_reported_network_is_not_told_to_change_its_axis(cases: Path) -> None:
     helps = helps_of(cases / "SS_focus_flip.tflite", "ethos-u55-128")
     assert BACKWARDS in helps

@@ -117,7 +117,7 @@ def test_a_mode_inherits_and_overrides() -> None:
     assert found.mode.spills
     assert found.arena_cache_size_bytes == 524288
     sources = {row.name: row.source for row in found.settings}
-    assert sources["arena_mem_area"] == "Arm/vela.ini [Memory_Mode.Dedicated_Sram]"
+    assert sources["arena_mem_area"] == "Arm/vela.ini [Memory_Mode.Dedicated_Sram_512KB]"
     assert sources["arena_cache_size"] == "Arm/vela.ini [Memory_Mode.Dedicated_Sram_512KB]"
 
 
@@ -300,14 +300,14 @@ def test_a_missing_file() -> None:
     assert refusal(config="boards/vela.ini", system_config="A", memory_mode="B") == (
         "error[E213]: the configuration file boards/vela.ini must be readable: no such file or "
         "directory\n"
-        "  help give the path of a file, or one that Vela brings: Arm/vela.ini"
+        "  help give the path of a file, or Arm/vela.ini, which Mizzen knows"
     )
 
 
 def test_a_folder_instead_of_a_file(tmp_path: Path) -> None:
     assert refusal(config=tmp_path, system_config="A", memory_mode="B") == (
         f"error[E213]: the configuration file {tmp_path} must be readable: is a directory\n"
-        "  help give the path of a file, or one that Vela brings: Arm/vela.ini"
+        "  help give the path of a file, or Arm/vela.ini, which Mizzen knows"
     )
 
 

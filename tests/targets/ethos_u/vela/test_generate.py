@@ -31,6 +31,7 @@ from mizzen.targets.ethos_u.vela.generate import (
     system_text,
 )
 
+VELAS_FILE = Path(generating.core_path()).parent / "config_files" / BUNDLED
 U55 = resolve("ethos-u55-128")
 U85 = resolve("ethos-u85-256")
 DAMAGED = b"\x10\x00\x00\x00TFL3" + b"\xff" * 64
@@ -104,12 +105,11 @@ def test_commands_are_operations_of_the_stream(model_file: Callable[[str], Path]
 
 def vela_text(accelerator: str, system: str, mode: str) -> str:
     """What Vela's own command gives to the core: the whole file, and names."""
-    from mizzen.targets.ethos_u.machine.vela_ini import SYSTEMS
 
     row = ACCELERATORS[accelerator]
     head = f"[architecture]\nmacs={row.macs_per_core}\ncores={row.cores}\n[vela]\n"
     names = f"system_config_name={system}\nmemory_mode_name={mode}\n"
-    return head + names + SYSTEMS.read_text()
+    return head + names + VELAS_FILE.read_text()
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u65-512", "ethos-u85-1024"])
@@ -160,10 +160,9 @@ def test_the_command_line_of_vela_gives_the_same_file(tmp_path: Path) -> None:
 
 def test_an_own_name_does_not_double_the_bus(tmp_path: Path) -> None:
     """The core would take a U55 for one with ports of 16 bytes if its system's name were kept."""
-    from mizzen.targets.ethos_u.machine.vela_ini import SYSTEMS
 
     own = tmp_path / "own.ini"
-    text = SYSTEMS.read_text()
+    text = VELAS_FILE.read_text()
     own.write_text(text.replace("Ethos_U55_High_End_Embedded", "Board"))
     board = resolve("ethos-u55-128", config=own, system_config="Board", memory_mode="Shared_Sram")
     found = generate(conv_and_relu(), board)

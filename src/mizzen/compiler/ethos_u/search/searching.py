@@ -21,6 +21,8 @@ from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 
 MOST_OPERATIONS = 8000
 """Of one NPU operator, products as a column each; scheduling more takes minutes."""
+HAZARD = "E582"
+"""The code of a program whose accesses nothing orders."""
 REFINED = 2
 """Of all that was scheduled, what a thorough search schedules once more with greater effort."""
 
@@ -64,9 +66,12 @@ def require_few(sequence: Sequence) -> None:
 def fastest(sequence: Sequence, configuration: EthosUConfiguration) -> Judged:
     """Return the fastest program that was found. E582 where all of them have a hazard.
 
-    It takes no more memory than tensors do without a search, where one does not.
+    It takes no more memory than tensors do without a search, nor than the size of the arena cache
+    that is asked for, where there is such a program.
     """
     limit_bytes = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
+    if not configuration.mode.spills:
+        limit_bytes = min(limit_bytes, configuration.arena_cache_size_bytes)
     budget = Budget(WORK[configuration.search], granted=True)
     arrangements = arranged(sequence, configuration)
     limits = Limits(limit_bytes)
@@ -119,7 +124,7 @@ def require_no_hazard(program: Program) -> None:
     hazard = hazard_of(program)
     if hazard:
         raise fail(
-            "E582",
+            HAZARD,
             f"accesses of a command stream must be ordered, and of what was made are not: {hazard}",
             help="this is a bug of Mizzen's generator: please report it with the network",
         )

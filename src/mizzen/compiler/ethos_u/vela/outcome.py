@@ -18,8 +18,8 @@ from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.legality import breaches_of, facts
 from mizzen.compiler.report import CONTROL_FLOW, compile_report, ignored, tflite_placement
 from mizzen.diagnostics import Diagnostic, Origin, Reason, Severity
+from mizzen.flatbuffer.memory_plan import ALLOCATION
 from mizzen.frontends.tflite import Model, Operator
-from mizzen.frontends.tflite.memory_plan import ALLOCATION
 from mizzen.frontends.tflite.subgraphs import CALLERS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.report import Area, CompileReport, Device, Measure, OperatorPlacement

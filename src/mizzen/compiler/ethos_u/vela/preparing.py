@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from mizzen.artifact.steps import read_network
 from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Subgraph, Tensor
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA
 from mizzen.package.tflite.long_biases import with_long_biases
 
 Indices = npt.NDArray[np.int32]

@@ -16,9 +16,9 @@ from typing import Any
 from mizzen.compiler.ethos_u.variables import precedence
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer import Record, read, write
+from mizzen.flatbuffer.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of, split_plan
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
 from mizzen.frontends.tflite import Model, Operator
-from mizzen.frontends.tflite.memory_plan import ALLOCATION, NOT_IN_ARENA, plan_of, split_plan
 from mizzen.frontends.tflite.subgraphs import CALLS
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS, handles
 

@@ -68,11 +68,11 @@ class Feature(Enum):
 class Generator(Enum):
     """Whose code a network gets; the value is its name on the command line."""
 
-    VELA = "vela"
     OWN = "own"
-    """Mizzen's, whatever it costs; Vela's of operators that it does not know."""
+    """Mizzen's; Vela's for Ethos-U85, for which there is no other."""
+    VELA = "vela"
     BEST = "best"
-    """Mizzen's where it takes no more cycles and no more memory than Vela's."""
+    """Of both networks, whole as they are, the better one's."""
 
 
 class Search(Enum):

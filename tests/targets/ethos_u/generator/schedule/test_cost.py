@@ -10,7 +10,7 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
-from mizzen.targets.ethos_u.generator.schedule.cost import formula, spans
+from mizzen.targets.ethos_u.generator.schedule.cost import events, formula
 from mizzen.targets.ethos_u.judge.timing import KernelWork, vela_formula
 from mizzen.targets.ethos_u.judge.timing.machine import machine_of
 from mizzen.targets.ethos_u.judge.timing.stages import stages_of
@@ -40,7 +40,7 @@ def test_costs_are_those_of_the_judges(
             assert facts.subkernels == work.subkernels
             blocks = np.array([work.blocks.block], np.int64)
             by_formula = formula(facts, blocks, work.part_kernel, traffic, machine)
-            span = spans(facts, blocks, work.part_kernel, traffic, machine)
+            span = events(facts, blocks, work.part_kernel, traffic, machine)
             assert by_formula.total[0] == next(vela_formula.vela_cycles([work], machine)).total
             stages = stages_of(work, machine)
             assert span.main[0] == pytest.approx(stages.main_cycles)

@@ -6,14 +6,14 @@ registers say how they are walked. So each rewrite here changes how operations s
 which of them there are, and never a number that comes out.
 
     columns   few channels: the columns that a window covers become channels
-    gather    short rows: what windows cover is written behind each other first
+    gather    short rows: what windows cover is written side by side first
     swap      height and width of some operations, and of the tensors between them
     views     a contiguous map in another shape: pools, 1x1 convolutions, elementwise operations
     copies    what only moves numbers leaves, and the tensors at its ends become one
     planes    tensors that are seen in several shapes lie in bricks of which rows follow each other
     widen     convolutions write the constant channels that a map was padded with
     merged    copies of single rows, many of them, become one; always pays
-    needed    operations whose results nobody reads are left out; always pays
+    needed    operations whose results are never read are left out; always pays
 
 `variants` gives all of one step; `best` takes those that pay, by costs that the caller gives. A
 variant is a whole sequence, so that they compose in any order.
@@ -26,17 +26,17 @@ from mizzen.targets.ethos_u.generator.arrange.merged import merged
 from mizzen.targets.ethos_u.generator.arrange.needed import needed
 from mizzen.targets.ethos_u.generator.arrange.orientation import Estimate, Layouts
 from mizzen.targets.ethos_u.generator.arrange.planes import in_planes
-from mizzen.targets.ethos_u.generator.arrange.search import Arranged, Judge, Step, best
+from mizzen.targets.ethos_u.generator.arrange.search import Arranged, ArrangeStep, Judge, best
 from mizzen.targets.ethos_u.generator.arrange.swap import swap
 from mizzen.targets.ethos_u.generator.arrange.variants import Variant, variants
 
 __all__ = [
+    "ArrangeStep",
     "Arranged",
     "Estimate",
     "Judge",
     "Layouts",
     "Pixels",
-    "Step",
     "Variant",
     "best",
     "columns_as_channels",

@@ -36,16 +36,15 @@ from mizzen.targets.ethos_u.generator.arrange.strided import (
     replaced,
 )
 from mizzen.targets.ethos_u.generator.operations import Bytes, Convolution, Kernel, Sequence
+from mizzen.targets.ethos_u.generator.tuned import MOST_COLUMN_OPERATIONS
 from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 
 FEW_CHANNELS = 8
 """Input channels that the array multiplies at once: of more, none is idle."""
-MOST_OPERATIONS = 12
-"""Operations in the place of one: what each costs besides its work outweighs more of them."""
 
 
 class Pixels(Enum):
-    """How the pixels that an operation reads lie: apart, one behind the other, or overlapping."""
+    """How the pixels that an operation reads lie: apart, one after the other, or overlapping."""
 
     APART = "apart"
     CONTIGUOUS = "contiguous"
@@ -56,7 +55,7 @@ class Pixels(Enum):
 class _Columns:
     """Output columns `first`, `first + step`, ... that read the window's columns `low .. high`.
 
-    Columns behind the window's last have weights of zero.
+    Columns after the window's last have weights of zero.
     """
 
     first: int
@@ -68,7 +67,7 @@ class _Columns:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A kernel along one axis: its size, step and padding in front, and the extents of maps."""
+    """A kernel along one axis: its size, step and padding before, and the extents of maps."""
 
     size: int
     stride: int
@@ -83,15 +82,21 @@ class Line:
         first = -(-self.before // self.stride)
         last = min((self.given + self.before - size) // self.stride, self.made - 1)
         edges = [*range(min(first, self.made)), *range(max(last + 1, first), self.made)]
-        found = [self._edge(column) for column in edges]
+        groups = [self._edge(column) for column in edges]
         for column in range(first, min(first + step, last + 1)):
             count = (last - column) // step + 1
-            found.append(_Columns(column, step, count, 0, size))
-        return sorted(found, key=lambda row: row.first)
+            groups.append(_Columns(first=column, step=step, count=count, low=0, high=size))
+        return sorted(groups, key=lambda group: group.first)
 
     def _edge(self, column: int) -> _Columns:
         place = column * self.stride - self.before
-        return _Columns(column, 1, 1, max(0, -place), min(self.size, self.given - place))
+        return _Columns(
+            first=column,
+            step=1,
+            count=1,
+            low=max(0, -place),
+            high=min(self.size, self.given - place),
+        )
 
     @staticmethod
     def of(operation: Convolution, axis: int) -> Line:
@@ -113,21 +118,21 @@ def columns_as_channels(
 
     None where it is not a convolution of few channels that are contiguous along the axis.
     """
-    found = few_channels(sequence, index, axis)
-    if found is None:
+    taken = few_channels(sequence, index, axis)
+    if taken is None:
         return None
-    operation, view = found
+    operation, view = taken
     line = Line.of(operation, axis)
     groups = line.groups(pixels)
-    if len(groups) > MOST_OPERATIONS or any(row.low >= row.high for row in groups):
+    if len(groups) > MOST_COLUMN_OPERATIONS or any(group.low >= group.high for group in groups):
         return None
     weights: dict[tuple[int, int], npt.NDArray[np.int16]] = {}
     made: list[Convolution] = []
-    for row in groups:
-        taps = row.low, row.high
+    for group in groups:
+        taps = group.low, group.high
         if taps not in weights:
             weights[taps] = line_weights(operation.weights, axis, *taps)
-        made.append(_made(operation, view, line, row, weights[taps], axis))
+        made.append(_made(operation, view, line, group, weights[taps], axis))
     return freed(replaced(sequence, {index: tuple(made)}))
 
 
@@ -161,7 +166,7 @@ def line_weights(
 ) -> npt.NDArray[np.int16]:
     """Return weights [O, kh, 1, kw * I] of some columns (`axis` 1) or rows of the window.
 
-    Those behind its last are zero.
+    Those after its last are zero.
     """
     more = high - weights.shape[1 + axis]
     if more > 0:
@@ -175,16 +180,18 @@ def line_weights(
 
 
 def _made(
-    operation: Convolution, view: Bytes, line: Line, row: _Columns,
+    operation: Convolution, view: Bytes, line: Line, group: _Columns,
     weights: npt.NDArray[np.int16], axis: int,
 ) -> Convolution:  # fmt: skip
-    place = row.first * line.stride - line.before + row.low
-    ifm = part(replace(operation.ifm, view=view), axis, place, row.step * line.stride, row.count)
+    place = group.first * line.stride - line.before + group.low
+    ifm = part(
+        replace(operation.ifm, view=view), axis, place, group.step * line.stride, group.count
+    )
     read = replace(ifm.view, shape=(*ifm.shape[:2], weights.shape[3]))
     return replace(
         operation,
         ifm=replace(ifm, view=read),
-        ofm=part(operation.ofm, axis, row.first, row.step, row.count),
+        ofm=part(operation.ofm, axis, group.first, group.step, group.count),
         kernel=replace(operation.kernel, **one_element(axis)),
         weights=weights,
         part_kernel=None,

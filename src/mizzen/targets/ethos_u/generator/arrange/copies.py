@@ -1,15 +1,14 @@
 """Let what only moves numbers leave: the tensors at its ends become one.
 
 A copy is a pool of one position that neither scales nor clips, or a transfer. Where all of a tensor
-comes from a part of another, whoever reads it reads that part; where all of a tensor goes to a part
-of another, as in a concatenation, whoever writes it writes there. Where a copy gives a map another
-shape, the part is the same bytes in the same order.
+comes from a part of another, operations that read it read that part; where all of a tensor goes to
+a part of another, as in a concatenation, operations that write it write there. Where a copy gives a
+map another shape, the part is the same bytes in the same order.
 
 Conditions: what the copy writes, nothing else does, and what it reads is not written again as long
-as anybody reads the copy, so that both tensors hold the same numbers for as long as anybody looks.
-A state holds what it held before until its new numbers are written, so that these may be written
-there at once when nobody reads the old ones any more. The caller's tensors stay at their own
-places.
+as the copy is read, so that both tensors hold the same numbers as long as they are read. A state
+holds what it held before until its new numbers are written, so that these may be written there at
+once when the old ones are not read any more. The caller's tensors stay at their own places.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ UNSCALED = Scale(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Embedding:
     """Where all of a tensor is in another: in a box, or in bytes from an offset on, in NHWC."""
 
     tensor: int
@@ -68,17 +67,17 @@ class Place:
     def view(self, view: Box | Bytes, own: Tensor, other: Tensor) -> Box | Bytes | None:
         """Return what a view of the tensor is of the other; None if it is not one."""
         if self.box is None:
-            found = as_bytes(view, own)
-            if found is None:
+            strided = as_bytes(view, own)
+            if strided is None:
                 return None
-            offset = found.offset_bytes + self.offset_bytes
-            return as_box(replace(found, tensor=self.tensor, offset_bytes=offset), other)
+            offset = strided.offset_bytes + self.offset_bytes
+            return as_box(replace(strided, tensor=self.tensor, offset_bytes=offset), other)
         if isinstance(view, Bytes):
             return None
         (y, x, c), (down, across) = self.box.start, self.box.steps
         start = y + view.start[0] * down, x + view.start[1] * across, c + view.start[2]
         steps = view.steps[0] * down, view.steps[1] * across
-        return Box(self.tensor, view.shape, start, steps)
+        return Box(tensor=self.tensor, shape=view.shape, start=start, steps=steps)
 
 
 def without_copy(sequence: Sequence, index: int) -> Sequence | None:
@@ -99,19 +98,19 @@ def without_copy(sequence: Sequence, index: int) -> Sequence | None:
     return None
 
 
-def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Place]:
+def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Embedding]:
     """Return where a map is in the other's tensor, if it is all of a tensor of our own."""
-    row = sequence.tensors[whole.tensor]
-    if row.role is not Role.SCRATCH or whole.tensor in (*sequence.inputs, *sequence.outputs):
+    tensor = sequence.tensors[whole.tensor]
+    if tensor.role is not Role.SCRATCH or whole.tensor in (*sequence.inputs, *sequence.outputs):
         return
-    if isinstance(whole.view, Box) and isinstance(into.view, Box) and whole.shape == row.shape:
-        yield Place(into.tensor, into.view)
+    if isinstance(whole.view, Box) and isinstance(into.view, Box) and whole.shape == tensor.shape:
+        yield Embedding(into.tensor, into.view)
     one, other = in_bytes(whole, sequence.tensors), in_bytes(into, sequence.tensors)
     size = whole.dtype.itemsize
     if one is None or other is None or not (is_dense(one, size) and is_dense(other, size)):
         return
-    if one.offset_bytes == 0 and math.prod(whole.shape) * size == row.size_bytes(Layout.NHWC):
-        yield Place(into.tensor, None, other.offset_bytes)
+    if one.offset_bytes == 0 and math.prod(whole.shape) * size == tensor.size_bytes(Layout.NHWC):
+        yield Embedding(into.tensor, None, other.offset_bytes)
 
 
 def _ends(operation: Operation, sequence: Sequence) -> tuple[Map, Map] | None:
@@ -150,7 +149,9 @@ def _stays_in_place(operation: Operation) -> bool:
 
 def _transferred(operation: Copy, sequence: Sequence) -> tuple[Map, Map] | None:
     """Return the ends of a transfer of all of a tensor into all of one like it."""
-    source, target = (sequence.tensors[row] for row in (operation.source, operation.destination))
+    source, target = (
+        sequence.tensors[tensor] for tensor in (operation.source, operation.destination)
+    )
     length = math.prod(source.shape) * source.dtype.itemsize
     whole = (0, 0, length) == (
         operation.source_offset_bytes, operation.destination_offset_bytes, operation.length_bytes,
@@ -166,11 +167,15 @@ def _transferred(operation: Copy, sequence: Sequence) -> tuple[Map, Map] | None:
     )
 
 
-def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source: Map) -> bool:
-    """Whether who reads a tensor may read a part of another, after the copy `index`."""
+def _may_read(sequence: Sequence, index: int, tensor: int, place: Embedding, source: Map) -> bool:
+    """Whether operations that read a tensor may read a part of another, after the copy `index`."""
     if not _fit(sequence, index, tensor, place):
         return False
-    reads = [step for step, row in enumerate(sequence.operations) if tensor in tensors_read(row)]
+    reads = [
+        step
+        for step, operation in enumerate(sequence.operations)
+        if tensor in tensors_read(operation)
+    ]
     if reads and reads[0] < index:
         return False
     for step, operation in enumerate(sequence.operations):
@@ -183,13 +188,17 @@ def _may_read(sequence: Sequence, index: int, tensor: int, place: Place, source:
     return True
 
 
-def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target: Map) -> bool:
-    """Whether who writes and reads a tensor may do so in a part of another, but for the copy."""
+def _may_write(sequence: Sequence, index: int, tensor: int, place: Embedding, target: Map) -> bool:
+    """Whether operations on a tensor, the copy left out, may be on a part of another."""
     if sequence.tensors[target.tensor].role not in (Role.SCRATCH, Role.OUTPUT, Role.STATE):
         return False
     if not _fit(sequence, index, tensor, place):
         return False
-    writes = [step for step, row in enumerate(sequence.operations) if tensor_written(row) == tensor]
+    writes = [
+        step
+        for step, operation in enumerate(sequence.operations)
+        if tensor_written(operation) == tensor
+    ]
     if not writes or writes[-1] > index:
         return False
     for step, operation in enumerate(sequence.operations):
@@ -200,7 +209,7 @@ def _may_write(sequence: Sequence, index: int, tensor: int, place: Place, target
     return True
 
 
-def _fit(sequence: Sequence, index: int, tensor: int, place: Place) -> bool:
+def _fit(sequence: Sequence, index: int, tensor: int, place: Embedding) -> bool:
     """Whether every view of a tensor, but of the copy `index`, is one of a part of another."""
     one, other = sequence.tensors[tensor], sequence.tensors[place.tensor]
     if one.dtype != other.dtype:
@@ -248,7 +257,7 @@ def _spans(box: Box) -> Shape:
     return (height - 1) * down + 1, (width - 1) * across + 1, depth
 
 
-def _moved(sequence: Sequence, index: int, tensor: int, place: Place) -> Sequence:
+def _moved(sequence: Sequence, index: int, tensor: int, place: Embedding) -> Sequence:
     """Return a sequence without operation `index`, and a tensor as a part of another."""
     own, other = sequence.tensors[tensor], sequence.tensors[place.tensor]
 

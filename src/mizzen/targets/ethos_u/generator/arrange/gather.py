@@ -1,4 +1,4 @@
-"""Write what the windows cover of a row behind each other, where rows are short.
+"""Write what the windows cover of a row side by side, where rows are short.
 
 A convolution of few channels leaves most of the array idle; what its windows cover of a row is
 contiguous, but overlaps. Where a row is short, a 1x1 convolution writes all of it anew: its pixels
@@ -41,9 +41,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
     Tensor,
 )
-
-MOST_WEIGHTS = 1 << 13
-"""Of those that choose: nearly all are zeros, which take a fraction of a bit each."""
+from mizzen.targets.ethos_u.generator.tuned import MOST_GATHERING_WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +62,13 @@ class _Windows:
     @property
     def weights(self) -> npt.NDArray[np.int16]:
         """Weights [elements of a row of the map, 1, 1, elements of its rows]: ones, zeros."""
-        line, depth, rows = self.line, self.depth, self.rows
-        found = np.zeros((line.made, rows, line.size, depth, rows, line.given, depth), np.int16)
-        for column, row, tap in np.ndindex(line.made, rows, line.size):
+        line, depth, tall = self.line, self.depth, self.rows
+        chosen = np.zeros((line.made, tall, line.size, depth, tall, line.given, depth), np.int16)
+        for column, place_y, tap in np.ndindex(line.made, tall, line.size):
             place = column * line.stride - line.before + tap
             if 0 <= place < line.given:
-                found[column, row, tap, :, row, place] = np.eye(depth, dtype=np.int16)
-        return found.reshape(math.prod(found.shape[:4]), 1, 1, math.prod(found.shape[4:]))
+                chosen[column, place_y, tap, :, place_y, place] = np.eye(depth, dtype=np.int16)
+        return chosen.reshape(math.prod(chosen.shape[:4]), 1, 1, math.prod(chosen.shape[4:]))
 
 
 def gather_columns(sequence: Sequence, index: int, rows: int = 1) -> Sequence | None:
@@ -80,15 +78,17 @@ def gather_columns(sequence: Sequence, index: int, rows: int = 1) -> Sequence | 
     convolution of few 8-bit channels that are contiguous along a row, where rows are long, or its
     windows do not go down by so many rows.
     """
-    found = few_channels(sequence, index, WIDTH)
-    if found is None:
+    taken = few_channels(sequence, index, WIDTH)
+    if taken is None:
         return None
-    operation, view = found
+    operation, view = taken
     kernel = operation.kernel
-    windows = _Windows(Line.of(operation, WIDTH), view.shape[2], rows, view.shape[HEIGHT])
+    windows = _Windows(
+        line=Line.of(operation, WIDTH), depth=view.shape[2], rows=rows, height=view.shape[HEIGHT]
+    )
     if rows > 1 and not _goes_down(operation, view, rows):
         return None
-    if operation.ifm.dtype.itemsize > 1 or windows.weights.size > MOST_WEIGHTS:
+    if operation.ifm.dtype.itemsize > 1 or windows.weights.size > MOST_GATHERING_WEIGHTS:
         return None
     tensor = Tensor("windows", windows.shape, operation.ifm.dtype)
     last = replace(
@@ -115,20 +115,25 @@ def _choosers(
     operation: Convolution, view: Bytes, windows: _Windows, tensor: int
 ) -> Iterator[Convolution]:
     """Return the operations that write the map: of all whole pixels, and of rows left over."""
-    rows, row = windows.rows, view.strides_bytes[HEIGHT]
+    tall, row_bytes = windows.rows, view.strides_bytes[HEIGHT]
     elements, chosen = windows.line.given * windows.depth, math.prod(windows.shape[1:])
     weights = windows.weights
-    whole, over = divmod(windows.height, rows)
-    for first, count, deep in ((0, whole, rows), (whole, int(over > 0), over)):
+    whole, over = divmod(windows.height, tall)
+    for first, count, deep in ((0, whole, tall), (whole, int(over > 0), over)):
         if not count:
             continue
         given = replace(
             view,
             shape=(1, count, deep * elements),
-            offset_bytes=view.offset_bytes + first * rows * row,
-            strides_bytes=(count * rows * row, rows * row, 1),
+            offset_bytes=view.offset_bytes + first * tall * row_bytes,
+            strides_bytes=(count * tall * row_bytes, tall * row_bytes, 1),
         )
-        written = Bytes(tensor, (1, count, chosen), first * chosen, (count * chosen, chosen, 1))
+        written = Bytes(
+            tensor=tensor,
+            shape=(1, count, chosen),
+            offset_bytes=first * chosen,
+            strides_bytes=(count * chosen, chosen, 1),
+        )
         yield Convolution(
             origin=operation.origin,
             ifm=replace(operation.ifm, view=given),
@@ -140,12 +145,12 @@ def _choosers(
         )
 
 
-def _with_rows(operation: Convolution, rows: int) -> Convolution:
+def _with_rows(operation: Convolution, tall: int) -> Convolution:
     """Return a convolution with `kh` x 1 windows as one over pixels of several rows."""
     outputs, high, _, depth = operation.weights.shape
-    height = -(-high // rows)
-    weights = np.pad(operation.weights, ((0, 0), (0, height * rows - high), (0, 0), (0, 0)))
-    top = operation.kernel.pad_top // rows
+    height = -(-high // tall)
+    weights = np.pad(operation.weights, ((0, 0), (0, height * tall - high), (0, 0), (0, 0)))
+    top = operation.kernel.pad_top // tall
     needed, given = operation.ofm.shape[HEIGHT] - 1 + height - top, operation.ifm.shape[HEIGHT]
     kernel = replace(
         operation.kernel,
@@ -155,5 +160,5 @@ def _with_rows(operation: Convolution, rows: int) -> Convolution:
         pad_bottom=max(0, needed - given),
     )
     return replace(
-        operation, kernel=kernel, weights=weights.reshape(outputs, height, 1, rows * depth)
+        operation, kernel=kernel, weights=weights.reshape(outputs, height, 1, tall * depth)
     )

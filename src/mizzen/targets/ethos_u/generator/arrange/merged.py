@@ -38,8 +38,8 @@ def _longest(operations: tuple[Operation, ...], start: int) -> tuple[int, Operat
     if not isinstance(first, Pooling) or not _is_copy(first):
         return best
     for axis in (0, 1):
-        found = _along(operations, start, first, axis)
-        best = max(best, found, key=lambda row: row[0])
+        joined = _along(operations, start, first, axis)
+        best = max(best, joined, key=lambda run: run[0])
     return best
 
 
@@ -82,7 +82,7 @@ def _moved(first: Pooling, other: Operation, axis: int) -> tuple[int, int] | Non
     """Return how far a copy's input and output lie from another's; None if it is another copy."""
     if not isinstance(other, Pooling) or not _is_copy(other):
         return None
-    found: list[int] = []
+    steps: list[int] = []
     for one, two in ((first.ifm, other.ifm), (first.ofm, other.ofm)):
         assert isinstance(one.view, Box)
         assert isinstance(two.view, Box)
@@ -92,9 +92,9 @@ def _moved(first: Pooling, other: Operation, axis: int) -> tuple[int, int] | Non
         moved = replace(one, view=replace(one.view, start=(start[0], start[1], start[2])))
         if moved != two or one.view.shape[axis] != 1 or step < 1:
             return None
-        found.append(step)
+        steps.append(step)
     same = replace(other, origin=first.origin, ifm=first.ifm, ofm=first.ofm)
-    return (found[0], found[1]) if same == first else None
+    return (steps[0], steps[1]) if same == first else None
 
 
 def _longer(map_: Map, axis: int, count: int, step: int) -> Map:

@@ -1,4 +1,4 @@
-"""Operations without those whose results nobody reads."""
+"""Operations without those whose results are never read."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from mizzen.targets.ethos_u.generator.operations import (
 
 
 def needed(sequence: Sequence) -> Sequence:
-    """Return a sequence without what is written to tensors that nobody reads later.
+    """Return a sequence without what is written to tensors that are not read later.
 
-    Vela computes rows behind the last one of some maps.
+    Vela computes rows after the last one of some maps.
     """
     read = {*sequence.outputs, *sequence.states}
     kept: list[Operation] = []

@@ -44,7 +44,7 @@ _Key = tuple[int, tuple[bool, ...] | None, Layouts]
 
 
 @dataclass(slots=True)
-class Costs:
+class OrientationCosts:
     """What operations cost as they are and exchanged; each is estimated once.
 
     kept  operations whose identity is a key, so that no other gets it
@@ -58,31 +58,35 @@ class Costs:
 
     def seen(self, operation: Operation) -> _Seen:
         """Return what an operation sees."""
-        found = self.maps.get(id(operation))
-        if found is None:
+        seen = self.maps.get(id(operation))
+        if seen is None:
             self.kept[id(operation)] = operation
-            found = self.maps[id(operation)] = _seen(operation)
-        return found
+            seen = self.maps[id(operation)] = _seen(operation)
+        return seen
 
     def of(self, operation: Operation, layouts: Layouts) -> float:
         """Return what an operation costs as it is."""
         return self._known((id(operation), None, layouts), operation, operation)
 
     def exchanged(
-        self, operation: Computation, layouts: Layouts, turned: Set[int], rows: tuple[Tensor, ...]
+        self,
+        operation: Computation,
+        layouts: Layouts,
+        turned: Set[int],
+        tensors: tuple[Tensor, ...],
     ) -> float:
         """Return what an operation costs exchanged, as some tensors are; infinite if it cannot."""
         maps = (*maps_read(operation), operation.ofm)
         key = id(operation), tuple(map_.tensor in turned for map_ in maps), layouts
         if key in self.known:
             return self.known[key]
-        return self._known(key, operation, exchanged(operation, rows, turned))
+        return self._known(key, operation, exchanged(operation, tensors, turned))
 
     def _known(self, key: _Key, kept: Operation, operation: Operation | None) -> float:
         if key not in self.known:
             self.kept[id(kept)] = kept
-            found = NEVER if operation is None else self.estimate(operation, key[2])
-            self.known[key] = found
+            cost = NEVER if operation is None else self.estimate(operation, key[2])
+            self.known[key] = cost
         return self.known[key]
 
 
@@ -97,7 +101,7 @@ class Orientation:
     they have to be row-major. Both follow from the operations that see them.
     """
 
-    def __init__(self, sequence: Sequence, costs: Costs) -> None:
+    def __init__(self, sequence: Sequence, costs: OrientationCosts) -> None:
         self.sequence = sequence
         self._costs = costs
         self._callers = {*sequence.inputs, *sequence.outputs}
@@ -114,19 +118,19 @@ class Orientation:
         Only what is asked of it is looked at, where all other operations are the same.
         """
         before, after = self.sequence.operations, sequence.operations
-        behind = len(before) - index - 1
+        rest = len(before) - index - 1
         same = (
             all(map(is_, before[:index], after[:index]))
             and all(map(is_, before[index + 1 :], after[index + count :]))
-            and len(after) - index - count == behind
+            and len(after) - index - count == rest
             and (self.sequence.inputs, self.sequence.outputs) == (sequence.inputs, sequence.outputs)
         )
         if not same or self._base is not None:
             return Orientation(sequence, self._costs)
-        found = copy(self)
-        found.sequence, found._views = sequence, {}
-        found._base, found._place = self, (index, count)
-        return found
+        other = copy(self)
+        other.sequence, other._views = sequence, {}
+        other._base, other._place = self, (index, count)
+        return other
 
     def total(self, flips: Flips) -> float:
         """Return the sum over all operations; infinite where it cannot be."""
@@ -163,23 +167,23 @@ class Orientation:
 
     def _seen_by(self, tensor: int) -> _Views:
         """Return the operations that see a tensor."""
-        found = self._views.get(tensor)
-        if found is None:
-            found = self._views[tensor] = self._rewritten_views(tensor)
-        return found
+        views = self._views.get(tensor)
+        if views is None:
+            views = self._views[tensor] = self._rewritten_views(tensor)
+        return views
 
     def _rewritten_views(self, tensor: int) -> _Views:
         assert self._base is not None, "all tensors were looked at"
         index, count = self._place
-        found = [
+        views = [
             (user if user < index else user + count - 1, map_)
             for user, map_ in self._base._views.get(tensor, [])
             if user != index
         ]
         for user in range(index, index + count):
-            rows = self._costs.seen(self.sequence.operations[user])
-            found += [(user, map_) for seen, map_ in rows if seen == tensor]
-        return found
+            sees = self._costs.seen(self.sequence.operations[user])
+            views += [(user, map_) for seen, map_ in sees if seen == tensor]
+        return views
 
     def _one(
         self,
@@ -192,11 +196,11 @@ class Orientation:
         operation = self.sequence.operations[index]
         if isinstance(operation, Copy):
             return self._costs.of(operation, ())
-        rows = self._costs.seen(operation)
-        seen = tuple([layouts[tensor] for tensor, _ in rows])
+        sees = self._costs.seen(operation)
+        seen = tuple([layouts[tensor] for tensor, _ in sees])
         if not exchanged:
             return self._costs.of(operation, seen)
-        those = {tensor for tensor, _ in rows if turned[tensor]}
+        those = {tensor for tensor, _ in sees if turned[tensor]}
         return self._costs.exchanged(operation, seen, those, self.sequence.tensors)
 
     def _is_own(self, tensor: int) -> bool:
@@ -213,11 +217,11 @@ class Orientation:
 
         What only was row-major before need not stay so.
         """
-        rows = not self._is_own(tensor) or any(
+        row_major = not self._is_own(tensor) or any(
             map_ is None or _needs_rows(map_, user in flips, turned)
             for user, map_ in self._seen_by(tensor)
         )
-        if rows:
+        if row_major:
             return Layout.NHWC
         bricks = self.sequence.tensors[tensor].layout is Layout.NHCWB16
         return Layout.NHCWB16 if bricks else None
@@ -241,8 +245,8 @@ def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) ->
     """Return which operations to exchange: the best start, improved one operation at a time."""
     movable = [
         index
-        for index, row in enumerate(orientation.sequence.operations)
-        if not isinstance(row, Copy) and _has_sides(row)
+        for index, operation in enumerate(orientation.sequence.operations)
+        if not isinstance(operation, Copy) and _has_sides(operation)
     ]
     if not movable:
         return flips

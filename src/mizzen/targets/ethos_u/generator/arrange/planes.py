@@ -1,8 +1,8 @@
 """Tensors in planes of 16 channels: bricks whose rows follow each other.
 
-NHCWB16 has the bricks of a row one behind the other, so that a map of another width cannot be seen
+NHCWB16 has the bricks of a row one after the other, so that a map of another width cannot be seen
 in it, and what sees a map in another shape needs NHWC, which the machine moves in short runs. With
-all positions of one brick together, and the bricks behind each other, a map of `H` x `W` is one of
+all positions of one brick together, and the bricks one after another, a map of `H` x `W` is one of
 `1` x `H * W` too, and both are NHCWB16 to the machine: only the strides differ.
 """
 
@@ -75,25 +75,25 @@ def _reshaped(
         return sequence
     best, least = sequence, _cost(sequence, seen, estimate)
     for height, width, _ in shapes:
-        found = positions_view(planes, index, (height, width))
-        cost = NEVER if found is None else _cost(found, seen, estimate)
-        if found is not None and cost < least:
-            best, least = found, cost
+        trial = positions_view(planes, index, (height, width))
+        cost = NEVER if trial is None else _cost(trial, seen, estimate)
+        if trial is not None and cost < least:
+            best, least = trial, cost
     return best
 
 
 def _users(sequence: Sequence) -> dict[int, list[int]]:
     """Return the operations of each tensor that no one else sees."""
-    found: dict[int, list[int]] = {
+    users: dict[int, list[int]] = {
         index: []
-        for index, row in enumerate(sequence.tensors)
-        if row.role is Role.SCRATCH and index not in (*sequence.inputs, *sequence.outputs)
+        for index, tensor in enumerate(sequence.tensors)
+        if tensor.role is Role.SCRATCH and index not in (*sequence.inputs, *sequence.outputs)
     }
     for index, operation in enumerate(sequence.operations):
         for tensor in {*tensors_read(operation), tensor_written(operation)}:
-            if tensor in found:
-                found[tensor].append(index)
-    return found
+            if tensor in users:
+                users[tensor].append(index)
+    return users
 
 
 def _cost(sequence: Sequence, indices: Rows[int], estimate: Estimate) -> float:
@@ -102,7 +102,7 @@ def _cost(sequence: Sequence, indices: Rows[int], estimate: Estimate) -> float:
         operation = sequence.operations[index]
         assert not isinstance(operation, Copy), "it has no map"
         maps = (*maps_read(operation), operation.ofm)
-        total += estimate(operation, tuple(sequence.tensors[row.tensor].layout for row in maps))
+        total += estimate(operation, tuple(sequence.tensors[map_.tensor].layout for map_ in maps))
     return total
 
 
@@ -121,19 +121,19 @@ class _Planes:
             return None
         position, start = divmod(view.offset_bytes, self.pixel_bytes)
         brick, rest = divmod(start // size, BRICK)
-        row, column, _ = view.strides_bytes
+        stride_y, stride_x, _ = view.strides_bytes
         height, width, depth = view.shape
-        columns = width == 1 or column == self.pixel_bytes
-        rows = height == 1 or row % self.pixel_bytes == 0
-        if rest or not columns or not rows or start + depth * size > self.pixel_bytes:
+        whole_columns = width == 1 or stride_x == self.pixel_bytes
+        whole_rows = height == 1 or stride_y % self.pixel_bytes == 0
+        if rest or not whole_columns or not whole_rows or start + depth * size > self.pixel_bytes:
             return None
         step = BRICK * size
         return Bytes(
-            view.tensor,
-            view.shape,
-            brick * self.plane_bytes + position * step,
-            (row // self.pixel_bytes * step, step, self.plane_bytes),
-            Layout.NHCWB16,
+            tensor=view.tensor,
+            shape=view.shape,
+            offset_bytes=brick * self.plane_bytes + position * step,
+            strides_bytes=(stride_y // self.pixel_bytes * step, step, self.plane_bytes),
+            layout=Layout.NHCWB16,
         )
 
 
@@ -142,7 +142,7 @@ def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Seque
     if users is None:
         return None
     operations = [sequence.operations[user] for user in users]
-    if all(_sees_planes(row, index) for row in operations):
+    if all(_sees_planes(operation, index) for operation in operations):
         return sequence
     tensor = sequence.tensors[index]
     height, width, depth = tensor.shape
@@ -152,10 +152,10 @@ def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Seque
     for user, operation in zip(users, operations, strict=True):
         if isinstance(operation, Copy) or _needs_rows(operation, index):
             return None
-        found = _changed(operation, index, planes)
-        if found is None:
+        changed = _changed(operation, index, planes)
+        if changed is None:
             return None
-        changes[user] = (found,)
+        changes[user] = (changed,)
     tensors = list(sequence.tensors)
     tensors[index] = replace(tensor, shape=(bricks, height * width, BRICK), layout=Layout.NHWC)
     return replaced(sequence, changes, tensors=tuple(tensors))
@@ -166,7 +166,7 @@ def _sees_planes(operation: Operation, tensor: int) -> bool:
     if isinstance(operation, Copy):
         return False
     maps = (*maps_read(operation), operation.ofm)
-    return all(is_planes(row.view) for row in maps if row.tensor == tensor)
+    return all(is_planes(map_.view) for map_ in maps if map_.tensor == tensor)
 
 
 def _needs_rows(operation: Computation, tensor: int) -> bool:
@@ -176,11 +176,13 @@ def _needs_rows(operation: Computation, tensor: int) -> bool:
 
 
 def _changed(operation: Computation, tensor: int, planes: _Planes) -> Computation | None:
-    maps = [row for row in (*maps_read(operation), operation.ofm) if row.tensor == tensor]
-    views = {row: planes.view(row) for row in maps}
+    maps = [map_ for map_ in (*maps_read(operation), operation.ofm) if map_.tensor == tensor]
+    views = {map_: planes.view(map_) for map_ in maps}
     if None in views.values():
         return None
     return with_maps(
         operation,
-        lambda row: replace(row, view=views[row] or row.view) if row.tensor == tensor else row,
+        lambda map_: (
+            replace(map_, view=views[map_] or map_.view) if map_.tensor == tensor else map_
+        ),
     )

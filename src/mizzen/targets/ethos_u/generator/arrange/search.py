@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.arrange.orientation import (
-    Costs,
     Estimate,
     Flips,
     Orientation,
+    OrientationCosts,
     cheapest,
 )
 from mizzen.targets.ethos_u.generator.arrange.swap import regions, swap
@@ -21,6 +21,7 @@ from mizzen.targets.ethos_u.generator.arrange.variants import (
     without,
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.generator.tuned import ARRANGING_ROUNDS, LEAST_GAIN
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
 Judge = Callable[[Sequence], float]
@@ -28,17 +29,9 @@ Judge = Callable[[Sequence], float]
 Rewrites = Callable[[Sequence, int], Iterator[Variant]]
 """Rewrites of an operation by its index."""
 
-LEAST_GAIN = 0.002
-"""Of the whole, that a rewrite must bring: less is within what estimates leave out.
-
-An operation that leaves may bring anything: what estimates leave out leaves with it.
-"""
-ROUNDS = 2
-"""What is exchanged decides what rewrites bring, and the other way round."""
-
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ArrangeStep:
     """What was done, and to which operators of the network."""
 
     what: str
@@ -50,7 +43,7 @@ class Arranged:
     """A sequence, and what was done to the one that it was made of, step by step."""
 
     sequence: Sequence
-    steps: tuple[Step, ...]
+    steps: tuple[ArrangeStep, ...]
 
 
 def best(
@@ -61,20 +54,22 @@ def best(
     estimate  of one operation; chooses among its rewrites, and what has height and width exchanged
     judge     of whole sequences; permits each step that was chosen. Without one estimates decide
     """
-    costs = Costs(estimate)
-    first = _Search(accelerator, costs, judge, sequence)
+    costs = OrientationCosts(estimate)
+    first = _Rewriting(accelerator=accelerator, costs=costs, judge=judge, base=sequence)
     first.rewrite(without)
     searches = [first, replace(first)]
     searches[1].turn()
     for search in searches:
         search.run()
-    found = min(searches, key=_Search.cost)
-    arranged = _turned(found.base, found.flips) if found.steps else sequence
-    return Arranged(arranged, found.steps)
+    cheapest_search = min(searches, key=_Rewriting.cost)
+    arranged = (
+        _turned(cheapest_search.base, cheapest_search.flips) if cheapest_search.steps else sequence
+    )
+    return Arranged(arranged, cheapest_search.steps)
 
 
 @dataclass(slots=True)
-class _Search:
+class _Rewriting:
     """A sequence in which nothing is exchanged yet, and which operations are to be.
 
     judged   what the judge said of it; None before it was asked
@@ -83,11 +78,11 @@ class _Search:
     """
 
     accelerator: Accelerator
-    costs: Costs
+    costs: OrientationCosts
     judge: Judge | None
     base: Sequence
     flips: Flips = frozenset()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ArrangeStep, ...] = ()
     judged: float | None = None
     whole: Orientation | None = None
     settled: tuple[Sequence, Flips] | None = None
@@ -102,7 +97,7 @@ class _Search:
 
     def run(self) -> None:
         """Rewrite and exchange by turns, as long as one of them brings something."""
-        for _ in range(ROUNDS):
+        for _ in range(ARRANGING_ROUNDS):
             before = len(self.steps)
             self.rewrite(self._variants)
             self.turn()
@@ -135,7 +130,7 @@ class _Search:
         if not choices:
             return 1
         here = whole.total(self.flips)
-        for cost, variant, flips, count in sorted(choices, key=lambda row: row[0]):
+        for cost, variant, flips, count in sorted(choices, key=lambda choice: choice[0]):
             if here - cost < (LEAST_GAIN * here if count else 0.0):
                 continue
             step = self._step(variant.what, variant.operations)
@@ -163,11 +158,11 @@ class _Search:
             self._take(self.base, flips, step)
         self.settled = self.base, self.flips
 
-    def _step(self, what: str, operations: tuple[int, ...] | list[int]) -> Step:
+    def _step(self, what: str, operations: tuple[int, ...] | list[int]) -> ArrangeStep:
         origins = (self.base.operations[index].origin for index in operations)
-        return Step(what, tuple(dict.fromkeys(origins)))
+        return ArrangeStep(what, tuple(dict.fromkeys(origins)))
 
-    def _take(self, base: Sequence, flips: Flips, step: Step) -> bool:
+    def _take(self, base: Sequence, flips: Flips, step: ArrangeStep) -> bool:
         """Go on with another sequence if the judge permits; whether it does."""
         if self.judge is not None:
             before, judged = self.cost(), self.judge(_turned(base, flips))
@@ -183,7 +178,7 @@ def _moved(flips: Flips, index: int, count: int) -> Iterator[Flips]:
 
     None of them, all, or the last of several, which may be what the others prepare for.
     """
-    others = frozenset(row if row < index else row + count - 1 for row in flips - {index})
+    others = frozenset(flip if flip < index else flip + count - 1 for flip in flips - {index})
     yield others
     if count:
         yield others | frozenset(range(index, index + count))
@@ -192,6 +187,6 @@ def _moved(flips: Flips, index: int, count: int) -> Iterator[Flips]:
 
 
 def _turned(base: Sequence, flips: Flips) -> Sequence:
-    found = swap(base, sorted(flips)) if flips else base
-    assert found is not None, "what costs something can be"
-    return found
+    turned = swap(base, sorted(flips)) if flips else base
+    assert turned is not None, "what costs something can be"
+    return turned

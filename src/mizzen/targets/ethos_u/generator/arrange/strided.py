@@ -36,20 +36,20 @@ def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
         return view if view.layout is Layout.NHWC and view.tiles is None else None
     if tensor.layout is Layout.NHCWB16:
         return None
-    row, column, size = tensor.strides_bytes(Layout.NHWC)
-    offset = view.start[0] * row + view.start[1] * column + view.start[2] * size
-    strides = row * view.steps[0], column * view.steps[1], size
-    return Bytes(view.tensor, view.shape, offset, strides)
+    stride_y, stride_x, size = tensor.strides_bytes(Layout.NHWC)
+    offset = view.start[0] * stride_y + view.start[1] * stride_x + view.start[2] * size
+    strides = stride_y * view.steps[0], stride_x * view.steps[1], size
+    return Bytes(tensor=view.tensor, shape=view.shape, offset_bytes=offset, strides_bytes=strides)
 
 
 def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
     """Return the box of its tensor that a view is, or the view where it is not one."""
     if view.layout is not Layout.NHWC or view.tiles is not None:
         return view
-    row, column, size = tensor.strides_bytes(Layout.NHWC)
-    (y, rest), steps = divmod(view.offset_bytes, row), [1, 1]
-    x, rest = divmod(rest, column)
-    for axis, pitch in ((HEIGHT, row), (WIDTH, column)):
+    stride_y, stride_x, size = tensor.strides_bytes(Layout.NHWC)
+    (y, rest), steps = divmod(view.offset_bytes, stride_y), [1, 1]
+    x, rest = divmod(rest, stride_x)
+    for axis, pitch in ((HEIGHT, stride_y), (WIDTH, stride_x)):
         if view.shape[axis] > 1:
             steps[axis], over = divmod(view.strides_bytes[axis], pitch)
             if over or steps[axis] < 1:
@@ -63,7 +63,7 @@ def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
     ]
     if any(end >= most for end, most in zip(ends, tensor.shape, strict=True)):
         return view
-    return Box(view.tensor, view.shape, start, (steps[0], steps[1]))
+    return Box(tensor=view.tensor, shape=view.shape, start=start, steps=(steps[0], steps[1]))
 
 
 def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
@@ -75,7 +75,12 @@ def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
             start, steps = list(view.start), list(view.steps)
             start[axis] += first * steps[axis]
             steps[axis] = steps[axis] * step if count > 1 else 1
-            part_ = Box(view.tensor, _shape(shape), _shape(start), (steps[0], steps[1]))
+            part_ = Box(
+                tensor=view.tensor,
+                shape=_shape(shape),
+                start=_shape(start),
+                steps=(steps[0], steps[1]),
+            )
         case Bytes():
             strides = list(view.strides_bytes)
             offset = view.offset_bytes + first * strides[axis]
@@ -97,11 +102,11 @@ def is_planes(view: Box | Bytes) -> bool:
 
 
 def is_dense(view: Bytes, size_bytes: int) -> bool:
-    """Whether a map's elements lie one behind the other."""
+    """Whether a map's elements lie one after the other."""
     _, width, depth = view.shape
-    row, column, _ = view.strides_bytes
-    columns = column == depth * size_bytes or width == 1
-    return columns and (row == width * depth * size_bytes or view.shape[0] == 1)
+    stride_y, stride_x, _ = view.strides_bytes
+    columns = stride_x == depth * size_bytes or width == 1
+    return columns and (stride_y == width * depth * size_bytes or view.shape[0] == 1)
 
 
 def replaced(
@@ -148,11 +153,11 @@ def freed(sequence: Sequence) -> Sequence:
             if isinstance(map_.view, Bytes) or not takes_bricks(map_.view):
                 flat.add(map_.tensor)
     tensors = list(sequence.tensors)
-    for index, row in enumerate(tensors):
-        if row.role is Role.SCRATCH and index not in flat and row.layout is Layout.NHWC:
-            tensors[index] = replace(row, layout=None)
-        if index in flat and row.layout is None:
-            tensors[index] = replace(row, layout=Layout.NHWC)
+    for index, tensor in enumerate(tensors):
+        if tensor.role is Role.SCRATCH and index not in flat and tensor.layout is Layout.NHWC:
+            tensors[index] = replace(tensor, layout=None)
+        if index in flat and tensor.layout is None:
+            tensors[index] = replace(tensor, layout=Layout.NHWC)
     return replace(sequence, tensors=tuple(tensors))
 
 

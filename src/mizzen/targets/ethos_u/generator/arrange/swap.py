@@ -53,8 +53,8 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
             return None
         changes[index] = (swapped,)
     tensors = tuple(
-        replace(row, shape=_shape(row.shape)) if index in turned else row
-        for index, row in enumerate(sequence.tensors)
+        replace(tensor, shape=_shape(tensor.shape)) if index in turned else tensor
+        for index, tensor in enumerate(sequence.tensors)
     )
     return freed(replaced(sequence, changes, tensors=tensors))
 
@@ -69,7 +69,7 @@ def turned_tensors(sequence: Sequence, operations: Collection[int]) -> set[int]:
         for map_ in (*maps_read(operation), operation.ofm):
             if isinstance(map_.view, Bytes):
                 stays.add(map_.tensor)
-    own = {index for index, row in enumerate(sequence.tensors) if row.role is Role.SCRATCH}
+    own = {index for index, tensor in enumerate(sequence.tensors) if tensor.role is Role.SCRATCH}
     return own - stays - {*sequence.inputs, *sequence.outputs}
 
 
@@ -101,7 +101,10 @@ def _map(map_: Map, tensors: tuple[Tensor, ...], turned: Collection[int]) -> Map
     if map_.tensor in turned and isinstance(map_.view, Box):
         view = map_.view
         box = Box(
-            view.tensor, _shape(view.shape), _shape(view.start), (view.steps[1], view.steps[0])
+            tensor=view.tensor,
+            shape=_shape(view.shape),
+            start=_shape(view.start),
+            steps=(view.steps[1], view.steps[0]),
         )
         return replace(map_, view=box)
     if map_.shape[:2] == (1, 1):
@@ -109,8 +112,8 @@ def _map(map_: Map, tensors: tuple[Tensor, ...], turned: Collection[int]) -> Map
     view = in_bytes(map_, tensors)
     if view is None:
         return None
-    row, column, channel = view.strides_bytes
-    strides = column, row, channel
+    stride_y, stride_x, stride_c = view.strides_bytes
+    strides = stride_x, stride_y, stride_c
     return replace(map_, view=replace(view, shape=_shape(view.shape), strides_bytes=strides))
 
 
@@ -142,7 +145,9 @@ def regions(sequence: Sequence) -> Iterator[tuple[int, ...]]:
         if not isinstance(operation, Copy) and min(operation.ofm.shape[:2]) > 1
     ]
     computed = tuple(
-        index for index, row in enumerate(sequence.operations) if not isinstance(row, Copy)
+        index
+        for index, operation in enumerate(sequence.operations)
+        if not isinstance(operation, Copy)
     )
     if not maps:
         return
@@ -153,4 +158,4 @@ def regions(sequence: Sequence) -> Iterator[tuple[int, ...]]:
         assert not isinstance(operation, Copy), "copies have no shape"
         shapes.setdefault(operation.ofm.shape[:2], []).append(index)
     if len(shapes) > 1:
-        yield from (tuple(rows) for rows in shapes.values())
+        yield from (tuple(operations) for operations in shapes.values())

@@ -11,7 +11,6 @@ from mizzen.targets.ethos_u.generator.arrange.gather import gather_columns
 from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH
 from mizzen.targets.ethos_u.generator.arrange.swap import regions, swap
 from mizzen.targets.ethos_u.generator.arrange.views import (
-    COLUMNS,
     elements_view,
     pool_view,
     positions_view,
@@ -19,6 +18,7 @@ from mizzen.targets.ethos_u.generator.arrange.views import (
 )
 from mizzen.targets.ethos_u.generator.arrange.widen import without_constant
 from mizzen.targets.ethos_u.generator.operations import Convolution, Copy, Elementwise, Sequence
+from mizzen.targets.ethos_u.generator.tuned import POOL_COLUMNS
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
 EXCHANGE = "exchange height and width"
@@ -43,9 +43,9 @@ def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
     for index in range(len(sequence.operations)):
         yield from variants_of(sequence, index, accelerator)
     for region in regions(sequence):
-        found = swap(sequence, region)
-        if found is not None:
-            yield Variant(EXCHANGE, tuple(region), found)
+        swapped = swap(sequence, region)
+        if swapped is not None:
+            yield Variant(EXCHANGE, tuple(region), swapped)
 
 
 def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
@@ -57,38 +57,38 @@ def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Ite
 
 def without(sequence: Sequence, index: int) -> Iterator[Variant]:
     """Return sequences without an operation that only moves numbers or writes constant ones."""
-    found = without_copy(sequence, index)
-    if found is not None:
-        yield Variant("leave out a copy", (index,), found)
-    found = without_constant(sequence, index)
-    if found is not None:
-        yield Variant("write constant channels instead of copying them", (index,), found)
+    rest = without_copy(sequence, index)
+    if rest is not None:
+        yield Variant("leave out a copy", (index,), rest)
+    rest = without_constant(sequence, index)
+    if rest is not None:
+        yield Variant("write constant channels instead of copying them", (index,), rest)
 
 
 def _columns(sequence: Sequence, index: int) -> Iterator[Variant]:
     for axis, what in ((WIDTH, "columns"), (HEIGHT, "rows")):
         for pixels in (Pixels.APART, Pixels.CONTIGUOUS):
-            found = columns_as_channels(sequence, index, axis, pixels)
-            if found is not None:
-                yield Variant(f"read {what} as channels, {pixels.value}", (index,), found)
+            changed = columns_as_channels(sequence, index, axis, pixels)
+            if changed is not None:
+                yield Variant(f"read {what} as channels, {pixels.value}", (index,), changed)
 
 
 def _gathered(sequence: Sequence, index: int) -> Iterator[Variant]:
     operation = sequence.operations[index]
     if not isinstance(operation, Convolution):
         return
-    for rows in sorted({1, operation.kernel.stride_y}):
-        found = gather_columns(sequence, index, rows)
-        if found is not None:
-            what = "a row" if rows == 1 else f"{rows} rows"
-            yield Variant(f"gather what windows cover of {what}", (index,), found)
+    for together in sorted({1, operation.kernel.stride_y}):
+        changed = gather_columns(sequence, index, together)
+        if changed is not None:
+            what = "a row" if together == 1 else f"{together} rows"
+            yield Variant(f"gather what windows cover of {what}", (index,), changed)
 
 
 def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:
-    for columns in COLUMNS:
-        found = pool_view(sequence, index, columns)
-        if found is not None:
-            yield Variant(f"pool {columns} columns of rows", (index,), found)
+    for columns in POOL_COLUMNS:
+        changed = pool_view(sequence, index, columns)
+        if changed is not None:
+            yield Variant(f"pool {columns} columns of rows", (index,), changed)
 
 
 def _shapes(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
@@ -97,9 +97,9 @@ def _shapes(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterato
         return
     for shape in dict.fromkeys(view_shapes(operation, accelerator)):
         if isinstance(operation, Elementwise):
-            found = elements_view(sequence, index, shape)
+            changed = elements_view(sequence, index, shape)
         else:
-            found = positions_view(sequence, index, shape[:2])
-        if found is not None:
+            changed = positions_view(sequence, index, shape[:2])
+        if changed is not None:
             extents = " x ".join(map(str, shape))
-            yield Variant(f"see the output as {extents}", (index,), found)
+            yield Variant(f"see the output as {extents}", (index,), changed)

@@ -32,6 +32,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import core_of
+from mizzen.targets.ethos_u.generator.tuned import VIEW_WIDTHS
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, UpscaleMode
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
@@ -39,15 +40,11 @@ MOST_ROWS = 256
 """Height of a window of a pool. Ref: Vela 5.2, SUPPORTED_OPS.md, AVERAGE_POOL_2D."""
 MOST_ROWS_WEIGHED = 64
 """The same of a kernel with weights. Ref: SUPPORTED_OPS.md, DEPTHWISE_CONV_2D."""
-COLUMNS = (2, 4, 8)
-"""What channels are divided by."""
 ROW_UNIT = (1, 4)
 """What 256 MACs work on where the output has one row, of even width, in the place of 2 x 2.
 
 Ref: Vela 5.2, npu_performance.py: what its estimate takes.
 """
-WIDTHS = (16, 32, 64)
-"""Columns of 1x1 convolutions and elementwise operations that are tried besides one row."""
 
 
 def pool_view(sequence: Sequence, index: int, columns: int) -> Sequence | None:
@@ -96,9 +93,9 @@ def _repeats(operation: Convolution, columns: int) -> bool:
     if not operation.depthwise:
         return False
     scales = operation.scales
-    rows = (operation.weights, scales.biases, scales.multipliers, scales.shifts)
-    grouped = (row.reshape(columns, row.shape[0] // columns, *row.shape[1:]) for row in rows)
-    return all((row == row[:1]).all() for row in grouped)
+    parts = (operation.weights, scales.biases, scales.multipliers, scales.shifts)
+    grouped = (part.reshape(columns, part.shape[0] // columns, *part.shape[1:]) for part in parts)
+    return all((group == group[:1]).all() for group in grouped)
 
 
 def _first(scales: ChannelScales, count: int) -> ChannelScales:
@@ -143,10 +140,10 @@ def elements_view(sequence: Sequence, index: int, shape: Shape) -> Sequence | No
         return None
     maps = [operation.ifm, operation.ofm]
     maps += [operation.ifm2] if isinstance(operation.ifm2, Map) else []
-    found = [_dense(map_, sequence, shape) for map_ in maps]
-    if any(map_ is None for map_ in found):
+    seen = [_dense(map_, sequence, shape) for map_ in maps]
+    if any(map_ is None for map_ in seen):
         return None
-    changed = replace(operation, ifm=found[0], ofm=found[1], ifm2=(*found, operation.ifm2)[2])
+    changed = replace(operation, ifm=seen[0], ofm=seen[1], ifm2=(*seen, operation.ifm2)[2])
     return replaced(sequence, {index: (changed,)})
 
 
@@ -161,18 +158,18 @@ def view_shapes(operation: Computation, accelerator: Accelerator) -> Iterator[Sh
     if not _is_point(operation):
         return
     filled = min(_idle(height, width, accelerator), _idle(width, height, accelerator))
-    for columns in (positions, *WIDTHS):
-        rows = positions // columns
-        if not positions % columns and _idle(rows, columns, accelerator) < filled:
-            yield rows, columns, depth
+    for columns in (positions, *VIEW_WIDTHS):
+        height_seen = positions // columns
+        if not positions % columns and _idle(height_seen, columns, accelerator) < filled:
+            yield height_seen, columns, depth
 
 
-def _idle(rows: int, columns: int, accelerator: Accelerator) -> float:
+def _idle(height: int, width: int, accelerator: Accelerator) -> float:
     """Return how many times as many positions the array works on as there are."""
     high, wide = core_of(accelerator).microblock[:2]
-    if rows == 1 and high == 2 and columns % 2 == 0:
+    if height == 1 and high == 2 and width % 2 == 0:
         high, wide = ROW_UNIT
-    return (high * -(-rows // high) / rows) * (wide * -(-columns // wide) / columns)
+    return (high * -(-height // high) / height) * (wide * -(-width // wide) / width)
 
 
 def _element_shapes(elements: int) -> Iterator[Shape]:
@@ -180,7 +177,7 @@ def _element_shapes(elements: int) -> Iterator[Shape]:
         if elements % depth:
             continue
         rest = elements // depth
-        columns = max(row for row in range(1, max(WIDTHS) + 1) if not rest % row)
+        columns = max(count for count in range(1, max(VIEW_WIDTHS) + 1) if not rest % count)
         yield rest // columns, columns, depth
 
 
@@ -191,7 +188,12 @@ def _dense(map_: Map, sequence: Sequence, shape: Shape) -> Map | None:
         return None
     _, width, depth = shape
     strides = width * depth * size, depth * size, size
-    return replace(map_, view=Bytes(view.tensor, shape, view.offset_bytes, strides))
+    return replace(
+        map_,
+        view=Bytes(
+            tensor=view.tensor, shape=shape, offset_bytes=view.offset_bytes, strides_bytes=strides
+        ),
+    )
 
 
 def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
@@ -200,10 +202,10 @@ def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
     if not isinstance(view, Bytes):
         return None
     height, width, depth = view.shape
-    row, column, size = view.strides_bytes
+    stride_y, stride_x, size = view.strides_bytes
     if width == 1:
-        column = row
-    elif height > 1 and row != width * column:
+        stride_x = stride_y
+    elif height > 1 and stride_y != width * stride_x:
         return None
-    strides = column * shape[1], column, size
+    strides = stride_x * shape[1], stride_x, size
     return replace(map_, view=replace(view, shape=(*shape, depth), strides_bytes=strides))

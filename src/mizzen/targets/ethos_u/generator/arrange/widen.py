@@ -7,8 +7,7 @@ each channel by itself the wish goes on to what they read: a sum of two zeros is
 
 Conditions: the constant is one number at all positions; it stands for zero where a sum or an
 average gives it; all on the way are boxes of tensors that the caller does not see. Channels that
-nobody read before are new ones. Numbers that were there stay: exact.
-"""
+were not read before are new ones. Numbers that were there stay: exact."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ ZERO_OF_ZEROS = (
 def without_constant(sequence: Sequence, index: int) -> Sequence | None:
     """Return a sequence in which others write the constant channels that `index` copies.
 
-    None where it copies no constant, or somebody on the way has no form for that.
+    None where it copies no constant, or an operation on the way has no form for that.
     """
     operation = sequence.operations[index]
     value = _constant(operation, sequence)
@@ -56,7 +55,12 @@ def without_constant(sequence: Sequence, index: int) -> Sequence | None:
     box, height_width = operation.ofm.view, sequence.tensors[operation.ofm.tensor].shape[:2]
     if not isinstance(box, Box) or box.shape[:2] != height_width:
         return None
-    draft = _Draft(list(sequence.tensors), list(sequence.operations), sequence, index)
+    draft = _Draft(
+        tensors=list(sequence.tensors),
+        operations=list(sequence.operations),
+        sequence=sequence,
+        leaves=index,
+    )
     if not draft.hold(box.tensor, box.start[2], box.shape[2], value):
         return None
     del draft.operations[index]
@@ -67,10 +71,10 @@ def _constant(operation: Operation, sequence: Sequence) -> int | None:
     """Return the one number that an operation copies; None where it copies none."""
     if not is_identity(operation):
         return None
-    row = sequence.tensors[tensors_read(operation)[0]]
-    if row.role is not Role.CONSTANT or row.data is None:
+    tensor = sequence.tensors[tensors_read(operation)[0]]
+    if tensor.role is not Role.CONSTANT or tensor.data is None:
         return None
-    values = np.frombuffer(row.data.tobytes(), row.dtype)
+    values = np.frombuffer(tensor.data.tobytes(), tensor.dtype)
     return int(values[0]) if values.size and (values == values[0]).all() else None
 
 
@@ -86,10 +90,10 @@ class _Draft:
     def hold(self, tensor: int, start: int, count: int, value: int) -> bool:
         """Let channels of a tensor hold a number at all positions; whether that can be.
 
-        They are those that the copy wrote, or new ones behind the last.
+        They are those that the copy wrote, or new ones after the last.
         """
-        row = self.tensors[tensor]
-        if start == row.shape[2] and not self._grow(tensor, count):
+        held = self.tensors[tensor]
+        if start == held.shape[2] and not self._grow(tensor, count):
             return False
         positions = 0
         for place, operation in enumerate(self.operations):
@@ -105,13 +109,13 @@ class _Draft:
             if not self._extend(place, operation, count, value):
                 return False
             positions += math.prod(box.shape[:2])
-        return positions == math.prod(row.shape[:2])
+        return positions == math.prod(held.shape[:2])
 
     def _grow(self, tensor: int, count: int) -> bool:
         """Add channels to a tensor."""
-        row = self.tensors[tensor]
+        grown = self.tensors[tensor]
         seen = (*self.sequence.inputs, *self.sequence.outputs)
-        if row.role is not Role.SCRATCH or tensor in seen:
+        if grown.role is not Role.SCRATCH or tensor in seen:
             return False
         for operation in self.operations:
             if isinstance(operation, Copy):
@@ -121,8 +125,8 @@ class _Draft:
             views = (map_.view for map_ in (*maps_read(operation), operation.ofm))
             if any(view.tensor == tensor and not isinstance(view, Box) for view in views):
                 return False
-        height, width, depth = row.shape
-        self.tensors[tensor] = replace(row, shape=(height, width, depth + count))
+        height, width, depth = grown.shape
+        self.tensors[tensor] = replace(grown, shape=(height, width, depth + count))
         return True
 
     def _extend(self, place: int, operation: Operation, count: int, value: int) -> bool:
@@ -144,37 +148,41 @@ class _Draft:
             case _:
                 return False
 
-    def _extend_elements(self, place: int, row: Elementwise, ofm: Map, value: int) -> bool:
-        count = ofm.shape[2] - row.ofm.shape[2]
-        if row.mode not in ZERO_OF_ZEROS or value != row.ofm.zero_point:
+    def _extend_elements(self, place: int, operation: Elementwise, ofm: Map, value: int) -> bool:
+        count = ofm.shape[2] - operation.ofm.shape[2]
+        if operation.mode not in ZERO_OF_ZEROS or value != operation.ofm.zero_point:
             return False
-        if row.ifm2 is None or isinstance(row.ifm2, Scalar) or row.ofm.dtype.itemsize > 2:
+        if (
+            operation.ifm2 is None
+            or isinstance(operation.ifm2, Scalar)
+            or operation.ofm.dtype.itemsize > 2
+        ):
             return False
-        changed = replace(row, ofm=ofm)
-        for name, map_ in (("ifm", row.ifm), ("ifm2", row.ifm2)):
-            if map_.shape != row.ofm.shape or not self._wish(map_, count, map_.zero_point):
+        changed = replace(operation, ofm=ofm)
+        for name, map_ in (("ifm", operation.ifm), ("ifm2", operation.ifm2)):
+            if map_.shape != operation.ofm.shape or not self._wish(map_, count, map_.zero_point):
                 return False
             changed = replace(changed, **{name: _deeper(map_, count)})
         self.operations[place] = changed
         return True
 
-    def _extend_pool(self, place: int, row: Pooling, ofm: Map, value: int) -> bool:
-        count = ofm.shape[2] - row.ofm.shape[2]
-        if row.mode is PoolingMode.REDUCE_SUM or value != row.ofm.zero_point:
+    def _extend_pool(self, place: int, operation: Pooling, ofm: Map, value: int) -> bool:
+        count = ofm.shape[2] - operation.ofm.shape[2]
+        if operation.mode is PoolingMode.REDUCE_SUM or value != operation.ofm.zero_point:
             return False
-        padded = row.mode is PoolingMode.MAX and any(row.kernel.pads)
-        if padded or not self._wish(row.ifm, count, row.ifm.zero_point):
+        padded = operation.mode is PoolingMode.MAX and any(operation.kernel.pads)
+        if padded or not self._wish(operation.ifm, count, operation.ifm.zero_point):
             return False
-        self.operations[place] = replace(row, ifm=_deeper(row.ifm, count), ofm=ofm)
+        self.operations[place] = replace(operation, ifm=_deeper(operation.ifm, count), ofm=ofm)
         return True
 
     def _wish(self, map_: Map, count: int, value: int) -> bool:
-        """Let the channels behind those that are read hold a number."""
+        """Let the channels after those that are read hold a number."""
         if not isinstance(map_.view, Box):
             return False
-        row = self.tensors[map_.tensor]
+        read = self.tensors[map_.tensor]
         end = map_.view.start[2] + map_.view.shape[2]
-        return end == row.shape[2] and self.hold(map_.tensor, end, count, value)
+        return end == read.shape[2] and self.hold(map_.tensor, end, count, value)
 
 
 def _deeper(map_: Map, count: int) -> Map:

@@ -28,11 +28,11 @@ def block_at(step: KernelStep, index: int) -> Part:
     """Return the elements of the output's block of a number."""
     _, columns, slices = block_counts(step)
     index, slice_ = divmod(index, slices)
-    row, column = divmod(index, columns)
+    down, across = divmod(index, columns)
     rows, columns_, channels = (
         (place * size, min(extent, (place + 1) * size))
         for place, size, extent in zip(
-            (row, column, slice_), step.blocking.block, step.ofm.shape, strict=True
+            (down, across, slice_), step.blocking.block, step.ofm.shape, strict=True
         )
     )
     return rows, columns_, channels

@@ -47,9 +47,9 @@ class ByteSet:
         """The runs in order, none touching the next: where they start, and one past their ends."""
         if not self.nests:
             return NO_OFFSETS, NO_OFFSETS
-        found = [_expanded(nest) for nest in self.nests]
-        starts = np.concatenate([row for row, _ in found])
-        ends = np.concatenate([row + length for row, length in found])
+        runs = [_expanded(nest) for nest in self.nests]
+        starts = np.concatenate([begins for begins, _ in runs])
+        ends = np.concatenate([begins + length for begins, length in runs])
         order = np.argsort(starts, kind="stable")
         starts, reach = starts[order], np.maximum.accumulate(ends[order])
         opens = np.concatenate(([True], starts[1:] > reach[:-1]))
@@ -72,12 +72,12 @@ class ByteSet:
         """Return the marks of those bytes of the set that lie in `first` to before `end`."""
         starts, ends = self._runs
         pairs = zip(np.maximum(starts, first).tolist(), np.minimum(ends, end).tolist(), strict=True)
-        found = [marks[low - first : high - first] for low, high in pairs if low < high]
-        return np.concatenate(found) if found else marks[:0]
+        inside = [marks[low - first : high - first] for low, high in pairs if low < high]
+        return np.concatenate(inside) if inside else marks[:0]
 
     def mark(self, first: int, marks: npt.NDArray[np.bool_]) -> None:
         """Set the marks, which begin at byte `first`, of all bytes of the set."""
-        for low, high in zip(*(row.tolist() for row in self._runs), strict=True):
+        for low, high in zip(*(edges.tolist() for edges in self._runs), strict=True):
             marks[low - first : high - first] = True
 
 
@@ -96,24 +96,24 @@ def whole(map_: Located) -> ByteSet:
 def part(map_: Located, box: Part) -> ByteSet:
     """Return the bytes of some elements of a map."""
     (top, bottom), (left, right), channels = box
-    found: list[Nest] = []
+    nests: list[Nest] = []
     split_x = min(map_.width_0, map_.shape[1])
     for tile, (low, high) in ((0, (0, split_x)), (1, (split_x, map_.shape[1]))):
-        columns = max(left, low), min(right, high)
+        wide = max(left, low), min(right, high)
         split_y = min(map_.height_0 if tile == 0 else map_.height_1, map_.shape[0])
         for below, (above, under) in ((0, (0, split_y)), (2, (split_y, map_.shape[0]))):
-            rows = max(top, above), min(bottom, under)
-            if rows[0] < rows[1] and columns[0] < columns[1]:
+            tall = max(top, above), min(bottom, under)
+            if tall[0] < tall[1] and wide[0] < wide[1]:
                 base = map_.bases[tile + below]
                 inside = (
-                    (rows[0] - above, rows[1] - above),
-                    (columns[0] - low, columns[1] - low),
+                    (tall[0] - above, tall[1] - above),
+                    (wide[0] - low, wide[1] - low),
                     channels,
                 )
-                found += (
+                nests += (
                     _bricks(map_, base, inside) if _is_brick(map_) else _pixels(map_, base, inside)
                 )
-    return ByteSet(found)
+    return ByteSet(nests)
 
 
 def _is_brick(map_: Located) -> bool:
@@ -134,18 +134,18 @@ def _bricks(map_: Located, base: int, box: Part) -> list[Nest]:
     size = map_.element_bytes
     step = BRICK * size
     start = base + top * map_.stride_y + left * step
-    rows, columns = (bottom - top, map_.stride_y), (right - left, step)
-    found: list[Nest] = []
+    down, across = (bottom - top, map_.stride_y), (right - left, step)
+    nests: list[Nest] = []
     first, last = low // BRICK, -(-high // BRICK)
     if low % BRICK == 0 and high // BRICK > first:
         count = high // BRICK - first
-        found += _nest(start + first * map_.stride_c, step, (rows, (count, map_.stride_c), columns))
+        nests += _nest(start + first * map_.stride_c, step, (down, (count, map_.stride_c), across))
         first += count
     for brick in range(first, last):
         begin, stop = max(low, brick * BRICK), min(high, (brick + 1) * BRICK)
         at = start + brick * map_.stride_c + begin % BRICK * size
-        found += _nest(at, (stop - begin) * size, (rows, columns))
-    return found
+        nests += _nest(at, (stop - begin) * size, (down, across))
+    return nests
 
 
 def _nest(start: int, length: int, axes: tuple[Axis, ...]) -> list[Nest]:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 ALIGNMENT_BYTES = 16
 
 
-class Constants:
+class PackedConstants:
     """Collects bytes in the order in which they are asked for, from an address on."""
 
     def __init__(self, start: int = 0) -> None:
@@ -17,11 +17,11 @@ class Constants:
 
     def offset_of(self, data: bytes) -> int:
         """Return where some bytes lie in the region."""
-        found = self._found.get(data)
-        if found is None:
-            found = self._found[data] = self._size
+        offset = self._found.get(data)
+        if offset is None:
+            offset = self._found[data] = self._size
             self._size += -(-len(data) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        return found
+        return offset
 
     def packed(self) -> npt.NDArray[np.uint8]:
         """Return the region, uint8 [bytes]; what is before and between is zero."""

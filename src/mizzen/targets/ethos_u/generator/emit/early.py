@@ -6,11 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from mizzen.targets.ethos_u.generator.emit.order import OUTSTANDING_TRANSFERS, conflict, wait_for
 from mizzen.targets.ethos_u.generator.emit.steps import Purpose, Step, TransferStep
+from mizzen.targets.ethos_u.generator.tuned import TABLE_LOOK_BACK_STEPS
 from mizzen.targets.ethos_u.machine.commands_values import Arch
-
-LOOKED_BACK = 2
-"""Steps that a load is moved at most. The front end is that far ahead anyway; further away, a load
-takes a bus from operations that need it, and what it gained on real networks was lost on others."""
 
 
 def with_early_tables(steps: Iterable[Step], arch: Arch) -> list[Step]:
@@ -20,18 +17,18 @@ def with_early_tables(steps: Iterable[Step], arch: Arch) -> list[Step]:
     operation that uses its slots it leaves room for one more, if there is one, so that the front
     end need not wait until the array stands still.
     """
-    found: list[Step] = []
+    moved: list[Step] = []
     for step in steps:
-        place = len(found)
+        place = len(moved)
         if isinstance(step, TransferStep) and step.purpose is Purpose.TABLE:
-            place = _earliest(found, step, OUTSTANDING_TRANSFERS[arch])
-        found.insert(place, step)
-    return found
+            place = _earliest(moved, step, OUTSTANDING_TRANSFERS[arch])
+        moved.insert(place, step)
+    return moved
 
 
 def _earliest(before: Sequence[Step], load: TransferStep, most: int) -> int:
     place = len(before)
-    while place > len(before) - LOOKED_BACK and place:
+    while place > len(before) - TABLE_LOOK_BACK_STEPS and place:
         other = before[place - 1]
         if isinstance(other, TransferStep):
             break
@@ -46,17 +43,17 @@ def _earliest(before: Sequence[Step], load: TransferStep, most: int) -> int:
 def _outstanding(steps: Sequence[Step], most: int) -> dict[int, int]:
     """Return how many transfers may be outstanding before a step.
 
-    Of the steps behind the last `most` transfers: of these alone can some be outstanding there.
+    Of the steps after the last `most` transfers: of these alone can some be outstanding there.
     """
     starts = [place for place, step in enumerate(steps) if isinstance(step, TransferStep)]
     first = starts[-most] if len(starts) >= most else 0
     transfers: list[TransferStep] = []
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for place in range(first, len(steps)):
         step = steps[place]
-        found[place] = len(transfers)
+        counts[place] = len(transfers)
         if isinstance(step, TransferStep):
             transfers.append(step)
         else:
             wait_for(transfers, step)
-    return found
+    return counts

@@ -42,14 +42,14 @@ def _stays_behind(step: KernelStep, place: int) -> bool:
     map_, output = step.maps[place], step.ofm
     if not (_is_plain(map_) and _is_plain(output)):
         return False
-    rows, columns, channels = spans(step)
-    row, column, slice_ = rows[0], columns[0], channels[0]
+    tall, wide, deep = spans(step)
+    first_y, first_x, first_c = tall[0], wide[0], deep[0]
     reads = [
-        [step.needed(place, (found, column, slice_))[0][0] for found in rows],
-        [step.needed(place, (row, found, slice_))[1][0] for found in columns],
-        [step.needed(place, (row, column, found))[2][0] for found in channels],
+        [step.needed(place, (span, first_x, first_c))[0][0] for span in tall],
+        [step.needed(place, (first_y, span, first_c))[1][0] for span in wide],
+        [step.needed(place, (first_y, first_x, span))[2][0] for span in deep],
     ]
-    writes = [[stop - 1 for _, stop in found] for found in (rows, columns, channels)]
+    writes = [[stop - 1 for _, stop in axis] for axis in (tall, wide, deep)]
     ends = np.maximum.accumulate(_addresses(output, writes) + output.element_bytes)
     return bool((ends[:-1] <= _addresses(map_, reads)[1:]).all())
 
@@ -63,7 +63,7 @@ def _is_plain(map_: Located) -> bool:
 
 def _addresses(map_: Located, places: list[list[int]]) -> npt.NDArray[np.int64]:
     """Return where elements lie, for all rows with all columns with all channels."""
-    y, x, c = (np.array(found, np.int64) for found in places)
+    y, x, c = (np.array(axis, np.int64) for axis in places)
     size, step = map_.element_bytes, map_.stride_x
     channels = c * size
     if map_.layout is Layout.NHCWB16:

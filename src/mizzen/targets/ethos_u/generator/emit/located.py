@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The tensors of a sequence, and where each of them lies; None for one that nobody touches."""
+    """The tensors of a sequence, and where each of them lies; None for one that is not used."""
 
     tensors: tuple[Tensor, ...]
     layouts: tuple[Layout, ...]
@@ -82,11 +82,11 @@ class Addresses:
 
     def place(self, tensor: int, origin: Origin) -> Place:
         """Return where a tensor lies. E289 if the schedule does not say."""
-        found = self.places[tensor]
-        if found is None:
+        place = self.places[tensor]
+        if place is None:
             name = self.tensors[tensor].name
             raise fail("E289", f'the schedule must say where tensor "{name}" lies', origin=origin)
-        return found
+        return place
 
     def locate(self, map_: Map, origin: Origin, channels: tuple[int, int] | None = None) -> Located:
         """Return where a map lies, or some channels of it.
@@ -95,13 +95,13 @@ class Addresses:
         """
         place = self.place(map_.tensor, origin)
         if isinstance(map_.view, Box):
-            found = self._of_box(map_, map_.view, place)
+            located = self._of_box(map_, map_.view, place)
         else:
-            found = _of_bytes(map_, map_.view, place)
+            located = _of_bytes(map_, map_.view, place)
         if channels is not None:
-            found = _sliced(found, channels)
-        _check(found, map_, self.tensors[map_.tensor], origin)
-        return found
+            located = _sliced(located, channels)
+        _check(located, map_, self.tensors[map_.tensor], origin)
+        return located
 
     def _of_box(self, map_: Map, box: Box, place: Place) -> Located:
         tensor, layout = self.tensors[box.tensor], self.layouts[box.tensor]
@@ -134,10 +134,24 @@ def _located(
     tiles: Tiles | None,
 ) -> Located:
     height, width, _ = map_.shape
-    split = (height, height, width)
+    height_0, height_1, width_0 = height, height, width
     if tiles is not None:
-        split = (tiles.height_0, tiles.height_1, tiles.width_0)
-    return Located(region, map_.shape, bases, *split, *strides, layout, map_.dtype, map_.zero_point)
+        height_0, height_1, width_0 = tiles.height_0, tiles.height_1, tiles.width_0
+    stride_y, stride_x, stride_c = strides
+    return Located(
+        region=region,
+        shape=map_.shape,
+        bases=bases,
+        height_0=height_0,
+        height_1=height_1,
+        width_0=width_0,
+        stride_y=stride_y,
+        stride_x=stride_x,
+        stride_c=stride_c,
+        layout=layout,
+        dtype=map_.dtype,
+        zero_point=map_.zero_point,
+    )
 
 
 def _sliced(map_: Located, channels: tuple[int, int]) -> Located:
@@ -150,15 +164,10 @@ def _sliced(map_: Located, channels: tuple[int, int]) -> Located:
     height, width, _ = map_.shape
     inside = _inside(map_)
     bases = tuple(base + moved if at else 0 for base, at in zip(map_.bases, inside, strict=True))
-    return Located(
-        map_.region,
-        (height, width, stop - first),
-        (bases[0], bases[1], bases[2], bases[3]),
-        *map_.tiles,
-        *map_.strides,
-        map_.layout,
-        map_.dtype,
-        map_.zero_point,
+    return replace(
+        map_,
+        shape=(height, width, stop - first),
+        bases=(bases[0], bases[1], bases[2], bases[3]),
     )
 
 

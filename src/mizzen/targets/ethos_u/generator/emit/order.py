@@ -54,7 +54,12 @@ def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
         dma_wait = wait_for(transfers, step)
         blockdep = greatest_overlap(kernels[-1], step) if kernels else GREATEST
         kernels.append(step)
-        yield Ordered(step, kernel_wait, dma_wait, 0 if is_first else blockdep)
+        yield Ordered(
+            step=step,
+            kernel_wait=kernel_wait,
+            dma_wait=dma_wait,
+            blockdep=0 if is_first else blockdep,
+        )
         is_first = False
 
 

@@ -34,17 +34,17 @@ def greatest_overlap(before: KernelStep, after: KernelStep) -> int:
     if any(place >= maps for place in touched):
         return 0
     blocks = [part(before.ofm, box) for box in last_blocks(before, GREATEST)]
-    found = GREATEST
+    most = GREATEST
     for place in touched:
         for job, box in enumerate(first_jobs(after, place, GREATEST)):
-            if job >= found:
+            if job >= most:
                 break
             needed = part(after.maps[place], box)
-            for block, output in enumerate(blocks[: found - job]):
+            for block, output in enumerate(blocks[: most - job]):
                 if needed.touches(output):
-                    found = job + block
+                    most = job + block
                     break
-    return found
+    return most
 
 
 def last_blocks(step: KernelStep, number: int) -> list[Part]:
@@ -57,17 +57,17 @@ def last_blocks(step: KernelStep, number: int) -> list[Part]:
 def first_jobs(step: KernelStep, place: int, number: int) -> list[Part]:
     """Return what each of up to `number` first jobs reads of the input at a place."""
     height, width, depth = block_counts(step)
-    found: list[Part] = []
+    parts: list[Part] = []
     for index in range(min(number, height * width * depth)):
         box = step.needed(place, block_at(step, index))
         if step.job_depth is None or not step.needs_all:
-            found.append(box)
+            parts.append(box)
         else:
-            rows, columns, (low, high) = box
-            found += [
-                (rows, columns, (first, min(high, first + step.job_depth)))
+            tall, wide, (low, high) = box
+            parts += [
+                (tall, wide, (first, min(high, first + step.job_depth)))
                 for first in range(low, high, step.job_depth)
             ]
-        if len(found) >= number:
+        if len(parts) >= number:
             break
-    return found[:number]
+    return parts[:number]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
-from mizzen.targets.ethos_u.generator.emit.constants import Constants
+from mizzen.targets.ethos_u.generator.emit.constants import PackedConstants
 from mizzen.targets.ethos_u.generator.emit.early import with_early_tables
 from mizzen.targets.ethos_u.generator.emit.inplace import overwrites_unread
 from mizzen.targets.ethos_u.generator.emit.located import Addresses, Located
@@ -64,7 +64,7 @@ NO_STREAM = Stream(RegionIndex.READ_ONLY, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PlannedStream:
     """The steps of a stream in order, and the read-only region that they use."""
 
     steps: tuple[Step, ...]
@@ -72,7 +72,7 @@ class Plan:
     addresses: Addresses
 
 
-def plan(schedule: Schedule, accelerator: Accelerator) -> Plan:
+def plan(schedule: Schedule, accelerator: Accelerator) -> PlannedStream:
     """Return what the stream of a schedule does.
 
     Raises E285 for an accelerator that has no such streams, E286 for a block that does not fit the
@@ -87,17 +87,17 @@ class _Planner:
         self._schedule = schedule
         self._accelerator = accelerator
         self._core: Core = core_of(accelerator)
-        self._constants = Constants(schedule.constants_at)
+        self._constants = PackedConstants(schedule.constants_at)
         sequence = schedule.sequence
         self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
 
-    def plan(self) -> Plan:
+    def plan(self) -> PlannedStream:
         """Return all steps."""
         steps = tuple(with_early_tables(self._steps(), self._accelerator.arch))
         for step in steps:
             if isinstance(step, TransferStep):
                 _check_transfer(step, self._accelerator.arch)
-        return Plan(steps, self._constants.packed(), self._addresses)
+        return PlannedStream(steps, self._constants.packed(), self._addresses)
 
     def _operation(self, issue: Issue) -> Operation:
         return self._schedule.sequence.operations[issue.operation]
@@ -113,7 +113,7 @@ class _Planner:
             read = (
                 (operation.source,)
                 if isinstance(operation, Copy)
-                else tuple(row.tensor for row in maps_read(operation))
+                else tuple(map_.tensor for map_ in maps_read(operation))
             )
             for tensor in read:
                 data = tensors[tensor].data
@@ -129,8 +129,8 @@ class _Planner:
             for place, item in enumerate(items)
             if isinstance(item, Issue) and not isinstance(operation := self._operation(item), Copy)
         ]
-        tables = [row.activation.table for _, row in kernels]
-        uses = assign([None if row is None else row.data for row in tables], self._core)
+        tables = [kernel.activation.table for _, kernel in kernels]
+        uses = assign([None if table is None else table.data for table in tables], self._core)
         slots = {place: use for (place, _), use in zip(kernels, uses, strict=True)}
         origins = self._origins()
         for place, item in enumerate(items):
@@ -148,17 +148,17 @@ class _Planner:
 
     def _origins(self) -> list[Origin]:
         """Return of each item where it comes from; of a fetch, where what next uses its blob."""
-        found: list[Origin] = []
+        origins: list[Origin] = []
         users: dict[int, Origin] = {}
         for item in reversed(self._schedule.items):
             if isinstance(item, Fetch):
-                found.append(users.get(item.blob, Origin()))
+                origins.append(users.get(item.blob, Origin()))
                 continue
             origin = self._operation(item).origin
             if item.blob is not None:
                 users[item.blob] = origin
-            found.append(origin)
-        return found[::-1]
+            origins.append(origin)
+        return origins[::-1]
 
     # Transfers
 
@@ -189,9 +189,9 @@ class _Planner:
         )
 
     def _copied_bytes(self, operation: Copy) -> int:
-        """Return the bytes to copy: behind the end of a tensor there is room up to the alignment.
+        """Return the bytes to copy: after the end of a tensor there is room up to the alignment.
 
-        What is copied there beyond the source is nobody's.
+        What is copied there beyond the source belongs to no tensor.
         """
         length, alignment = operation.length_bytes, TRANSFER_ALIGNMENT_BYTES[self._accelerator.arch]
         tensor = self._schedule.sequence.tensors[operation.destination]
@@ -245,15 +245,15 @@ class _Planner:
         return step
 
     def _parts(self, operation: Computation, blocking: Blocking, origin: Origin) -> Parts:
-        found = parts_of(demand_of(operation), blocking.block, blocking.part_kernel, self._core)
-        if found is None:
+        parts = parts_of(demand_of(operation), blocking.block, blocking.part_kernel, self._core)
+        if parts is None:
             raise fail(
                 "E286",
                 f"a block must fit the shared buffer of {self._accelerator.name}, not "
                 f"{_by(blocking.block)}",
                 origin=origin,
             )
-        return found
+        return parts
 
     def _maps(
         self, operation: Computation, channels: tuple[int, int] | None, origin: Origin
@@ -283,17 +283,17 @@ class _Planner:
         else:
             place = self._schedule.stagings[issue.staging].place
             region, offset = place.region, place.offset_bytes + issue.offset_bytes
-        found = tuple(_of_core(part, region, offset) for part in blob.cores)
+        cores = tuple(_of_core(part, region, offset) for part in blob.cores)
         if operation.written is not None:
             place = self._addresses.place(operation.written.tensor, operation.origin)
-            streams = zip(found, operation.written.streams, strict=True)
-            found = tuple(
+            streams = zip(cores, operation.written.streams, strict=True)
+            cores = tuple(
                 replace(core, weights=Stream(place.region, place.offset_bytes + start, length))
                 for core, (start, length) in streams
             )
-        _check_aligned(found, operation.origin)
-        missing = self._accelerator.cores - len(found)
-        return found + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
+        _check_aligned(cores, operation.origin)
+        missing = self._accelerator.cores - len(cores)
+        return cores + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
 
 
 def _check_first(operation: Elementwise) -> None:
@@ -326,7 +326,7 @@ def _of_core(part: WeightPart, region: int, offset: int) -> CoreConstants:
 
 def _check_aligned(cores: tuple[CoreConstants, ...], origin: Origin) -> None:
     """Refuse with E287 streams that do not begin where the machine reads them from."""
-    for stream in (row for core in cores for row in (core.weights, core.scales)):
+    for stream in (stream for core in cores for stream in (core.weights, core.scales)):
         if stream.offset_bytes % STREAM_ALIGNMENT_BYTES:
             raise fail(
                 "E287",

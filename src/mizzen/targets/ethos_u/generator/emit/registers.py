@@ -7,7 +7,7 @@ from functools import lru_cache
 from mizzen.targets.ethos_u.machine.commands import Arch, instruction_set
 
 Values = tuple[int, ...]
-"""The fields of a command in the order of its row, in the user's numbers; those behind are 0."""
+"""The fields of a command in the order of its row, in the user's numbers; others are 0."""
 Setting = tuple[str, Values]
 
 WORD_BYTES = 4
@@ -40,8 +40,8 @@ class Writer:
 @lru_cache(maxsize=1 << 16)
 def command(arch: Arch, name: str, values: Values) -> Values:
     """Return the words of a command. E511 to E513 if it is not one, or a value does not fit."""
-    row = instruction_set(arch)[name]
-    given = (*values, *(0 for _ in row.fields[len(values) :]))
-    named = {item.name: value for item, value in zip(row.fields, given, strict=True)}
-    packed = row.pack(named)
-    return tuple(packed >> 32 * place & 0xFFFF_FFFF for place in range(row.words))
+    form = instruction_set(arch)[name]
+    given = (*values, *(0 for _ in form.fields[len(values) :]))
+    named = {item.name: value for item, value in zip(form.fields, given, strict=True)}
+    packed = form.pack(named)
+    return tuple(packed >> 32 * place & 0xFFFF_FFFF for place in range(form.words))

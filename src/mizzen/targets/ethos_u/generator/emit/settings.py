@@ -1,6 +1,6 @@
 """The registers that steps need, group by group, in the user's numbers.
 
-Values stand in the order of the fields of a command's row; fields behind them are 0.
+Values stand in the order of the fields of a command's row; fields after them are 0.
 """
 
 from __future__ import annotations
@@ -191,9 +191,9 @@ def _constants(step: KernelStep, accelerator: Accelerator) -> Iterator[Setting]:
         yield from _stream(f"SCALE{suffix}", core.scales)
 
 
-def _stream(prefix: str, row: Stream) -> Iterator[Setting]:
-    yield f"SET_{prefix}_BASE", (row.offset_bytes,)
-    yield f"SET_{prefix}_LENGTH", (row.length_bytes,)
+def _stream(prefix: str, stream: Stream) -> Iterator[Setting]:
+    yield f"SET_{prefix}_BASE", (stream.offset_bytes,)
+    yield f"SET_{prefix}_LENGTH", (stream.length_bytes,)
 
 
 def _scale(name: str, scale: Scale) -> Setting:

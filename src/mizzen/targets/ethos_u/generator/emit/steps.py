@@ -85,13 +85,13 @@ class KernelStep:
     @cached_property
     def reads(self) -> tuple[Access, ...]:
         """What it reads."""
-        found = [(map_.region, whole(map_)) for map_ in self.maps]
+        accesses = [(map_.region, whole(map_)) for map_ in self.maps]
         for core in self.constants:
-            for row in (core.weights, core.scales):
-                found.append((row.region, run(row.offset_bytes, row.length_bytes)))
+            for stream in (core.weights, core.scales):
+                accesses.append((stream.region, run(stream.offset_bytes, stream.length_bytes)))
         if self.table is not None:
-            found.append((INTERNAL, self.table_bytes))
-        return tuple(found)
+            accesses.append((INTERNAL, self.table_bytes))
+        return tuple(accesses)
 
     @cached_property
     def writes(self) -> tuple[Access, ...]:
@@ -113,8 +113,8 @@ class KernelStep:
         if isinstance(operation, Elementwise):
             return _pointwise(box, self.maps[number].shape)
         factor = 1 if operation.upscale is UpscaleMode.NONE else 2
-        rows, columns = _window(operation.kernel, factor, box, self.ifm.shape)
-        return rows, columns, ((0, self.ifm.shape[2]) if self.needs_all else box[2])
+        tall, wide = _window(operation.kernel, factor, box, self.ifm.shape)
+        return tall, wide, ((0, self.ifm.shape[2]) if self.needs_all else box[2])
 
     @property
     def is_point_by_point(self) -> bool:
@@ -138,23 +138,23 @@ class KernelStep:
 
 
 def _pointwise(box: Part, shape: Shape) -> Part:
-    rows, columns, channels = (
+    tall, wide, deep = (
         (0, 1) if size == 1 else (low, min(high, size))
         for (low, high), size in zip(box, shape, strict=True)
     )
-    return rows, columns, channels
+    return tall, wide, deep
 
 
 def _window(kernel: Kernel, factor: int, box: Part, shape: Shape) -> tuple[Span, Span]:
     """Return the rows and columns under the kernel, within the map."""
     (top, bottom), (left, right), _ = box
-    rows = _covered(
+    tall = _covered(
         (top, bottom), kernel.stride_y, kernel.dilated_height, kernel.pad_top, factor, shape[0]
     )
-    columns = _covered(
+    wide = _covered(
         (left, right), kernel.stride_x, kernel.dilated_width, kernel.pad_left, factor, shape[1]
     )
-    return rows, columns
+    return tall, wide
 
 
 def _covered(outputs: Span, stride: int, extent: int, pad: int, factor: int, size: int) -> Span:
@@ -191,8 +191,8 @@ class TransferStep:
         return (_access(self.destination),)
 
 
-def _access(row: Stream) -> Access:
-    return row.region, run(row.offset_bytes, row.length_bytes)
+def _access(stream: Stream) -> Access:
+    return stream.region, run(stream.offset_bytes, stream.length_bytes)
 
 
 Step = KernelStep | TransferStep

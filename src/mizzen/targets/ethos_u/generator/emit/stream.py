@@ -34,8 +34,8 @@ def emit(schedule: Schedule, accelerator: Accelerator) -> Program:
     if accelerator.arch is Arch.U65:
         both = ParallelMode.DUAL_CORE_DEPTH if accelerator.cores > 1 else ParallelMode.SINGLE_CORE
         writer.set("SET_PARALLEL_MODE", (both,))
-    for row in ordered(planned.steps, accelerator.arch):
-        _write(writer, row, accelerator, origins)
+    for step in ordered(planned.steps, accelerator.arch):
+        _write(writer, step, accelerator, origins)
     writer.do("OP_STOP", (STOP_MASK,))
     sequence, constants = schedule.sequence, planned.constants
     region_bytes = dict(schedule.region_bytes)
@@ -72,12 +72,12 @@ def _write(
 
 
 def _address(addresses: Addresses, tensor: int) -> TensorAddress:
-    row, place = addresses.tensors[tensor], addresses.place(tensor, Origin())
+    held, place = addresses.tensors[tensor], addresses.place(tensor, Origin())
     return TensorAddress(
-        name=row.name,
-        shape=row.shape,
-        dtype=row.dtype,
+        name=held.name,
+        shape=held.shape,
+        dtype=held.dtype,
         region=place.region,
         offset=place.offset_bytes,
-        variable=row.role is Role.STATE,
+        variable=held.role is Role.STATE,
     )

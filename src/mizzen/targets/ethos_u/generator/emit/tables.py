@@ -21,26 +21,26 @@ class TableUse:
 def assign(uses: Sequence[bytes | None], core: Core) -> list[TableUse | None]:
     """Choose slots for the tables of operations in order; None stands for one without a table.
 
-    Of tables in the way, the one that is needed latest goes; of those that nobody needs, the one
+    Of tables in the way, the one that is needed latest goes; of those that are not needed, the one
     whose last use is longest ago, so that loading need not wait. A table of four or eight slots
     lies at a multiple of its size.
     """
     held: dict[int, tuple[bytes, int]] = {}  # slot -> the table from there on, and its last use
-    found: list[TableUse | None] = []
+    chosen: list[TableUse | None] = []
     for position, data in enumerate(uses):
         if data is None:
             if not core.keeps_tables:
                 held.clear()
-            found.append(None)
+            chosen.append(None)
             continue
         slot = next((slot for slot, (other, _) in held.items() if other == data), None)
-        found.append(
+        chosen.append(
             TableUse(_free(held, data, uses, position, core), True)
             if slot is None
             else TableUse(slot, False)
         )
-        _put(held, found[-1], data, position)
-    return found
+        _put(held, chosen[-1], data, position)
+    return chosen
 
 
 def _put(

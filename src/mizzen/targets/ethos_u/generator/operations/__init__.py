@@ -1,14 +1,23 @@
 """What the NPU is to do, before it is decided how: operations over tensors, and then a schedule.
 
-A `Sequence` holds operations in an order that is right, over tensors that lie nowhere yet. Whoever
-lowers a network makes one, and so does whoever lifts one out of a command stream; rewrites make
-another of it; a search gives it a `Schedule`: blocks, layouts, addresses, transfers. What emits
-words takes the schedule. All is plain data of U55 and U65, in elements where a name does not say
-bytes, and says what registers say: scales are multipliers and shifts, not real numbers.
+A `Sequence` holds operations in an order that is right, over tensors that lie nowhere yet. Rules
+lower a network to one, and a command stream is lifted to one; rewrites make another of it; a search
+gives it a `Schedule`: blocks, layouts, addresses, transfers. What emits words takes the schedule.
+All is plain data of U55 and U65, in elements where a name does not say bytes, and says what
+registers say: scales are multipliers and shifts, not real numbers.
 
 It must not know networks, costs, nor command words.
 """
 
+from mizzen.targets.ethos_u.generator.operations.items import (
+    Blob,
+    Blocking,
+    Fetch,
+    Issue,
+    Place,
+    Staging,
+    WeightPart,
+)
 from mizzen.targets.ethos_u.generator.operations.maps import (
     BRICK,
     Box,
@@ -37,16 +46,7 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
     tensor_written,
     tensors_read,
 )
-from mizzen.targets.ethos_u.generator.operations.schedule import (
-    Blob,
-    Blocking,
-    Fetch,
-    Issue,
-    Place,
-    Schedule,
-    Staging,
-    WeightPart,
-)
+from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
 
 __all__ = [

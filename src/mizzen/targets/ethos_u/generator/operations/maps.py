@@ -32,7 +32,7 @@ class Role(Enum):
 class Tensor:
     """What operations hand on.
 
-    shape   height, width, depth in elements; as whoever made the sequence sees it
+    shape   height, width, depth in elements; as the operations see it
     layout  in which it has to lie; None if any operation but those that see it in `Bytes` permits
             any. What the caller sees is NHWC, and so is what is read or written as `Bytes`
     data    of a constant, its bytes (uint8) as they lie

@@ -114,7 +114,7 @@ class Convolution:
 
     weights      int16 [O, kernel height, kernel width, I] with the zero point taken off
                  (-255 .. 255); I is 1 where depthwise
-    part_kernel  the traversal that whoever made it prefers; None for no preference
+    part_kernel  the traversal that is preferred; None for no preference
     written      where the weights are, if they are no constants; of `weights`, then, only the shape
                  counts
     """
@@ -219,7 +219,7 @@ def tensors_read(operation: Operation) -> tuple[int, ...]:
         case Convolution(ifm=ifm, written=WrittenWeights(tensor=streams)):
             return ifm.tensor, streams
         case _:
-            return tuple(row.tensor for row in maps_read(operation))
+            return tuple(map_.tensor for map_ in maps_read(operation))
 
 
 def tensor_written(operation: Operation) -> int:

@@ -2,92 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
-from mizzen.targets.ethos_u.generator.operations.maps import Shape
+from mizzen.targets.ethos_u.generator.operations.items import Blob, Fetch, Issue, Place, Staging
+from mizzen.targets.ethos_u.generator.operations.schedule_text import (
+    item_lines,
+    place_text,
+    region_lines,
+    schedule_lines,
+    staging_lines,
+)
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
+from mizzen.targets.ethos_u.generator.operations.text import SequenceText
 from mizzen.targets.ethos_u.machine.commands_values import Layout
-
-
-@dataclass(frozen=True, slots=True)
-class Blocking:
-    """The block of the output that is computed at once, and the order of the input's channels."""
-
-    block: Shape
-    part_kernel: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class WeightPart:
-    """Where a core's scale records and weight stream lie in a blob, in bytes; multiples of 16."""
-
-    scales_offset_bytes: int
-    scales_bytes: int
-    weights_offset_bytes: int
-    weights_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Blob:
-    """Encoded constants of some channels of a convolution, for a block depth and a traversal."""
-
-    data: bytes
-    cores: tuple[WeightPart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something lies: `region` is a `RegionIndex`."""
-
-    region: int
-    offset_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """Memory into which blobs are fetched; whatever is in it when is up to the schedule's items."""
-
-    place: Place
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fetch:
-    """A transfer of bytes `start .. stop` of a blob; byte 0 of the blob goes to `offset_bytes`."""
-
-    blob: int
-    start: int
-    stop: int
-    staging: int
-    offset_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """An operation, or some channels of its output.
-
-    operation     index in the sequence
-    channels      first channel of the output, and the one behind the last; None for all (of a copy
-                  too, whose blocking is None)
-    blob          of a convolution, index of its constants
-    staging       where the blob was fetched to, and at which offset; None if the NPU reads it
-                  where constants lie
-    """
-
-    operation: int
-    blocking: Blocking | None
-    channels: tuple[int, int] | None = None
-    blob: int | None = None
-    staging: int | None = None
-    offset_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
     """A sequence with all that is needed to write its words.
 
-    layouts, places  of each tensor; of constants the place is None, whoever emits packs them
-    items            in the order of the stream; tables are loaded by whoever emits
+    layouts, places  of each tensor; None for constants, which are packed as words are written
+    items            in the order of the stream; loads of tables are added as words are written
     region_bytes     bytes of each region that is written
     constants_at     where constants begin in theirs, a multiple of 16 bytes
     """
@@ -100,3 +36,19 @@ class Schedule:
     items: tuple[Issue | Fetch, ...]
     region_bytes: dict[int, int]
     constants_at: int = 0
+
+    def __str__(self) -> str:
+        """Return its text; `operations.schedule_text` says of what form."""
+        tensors, operations = self.sequence.tensors, self.sequence.operations
+        chosen = [
+            replace(tensor, layout=layout)
+            for tensor, layout in zip(tensors, self.layouts, strict=True)
+        ]
+        ends = self.sequence.inputs, self.sequence.outputs
+        text = SequenceText(chosen, operations, *ends, list(map(place_text, self.places)))
+        lines = chain(
+            region_lines(self.region_bytes, self.constants_at),
+            staging_lines(self.stagings),
+            item_lines(self.items, operations, self.blobs, text, set(self.sequence.inputs)),
+        )
+        return schedule_lines(text.interface(), lines, text.returned())

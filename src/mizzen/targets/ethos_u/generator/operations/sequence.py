@@ -10,6 +10,7 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
     tensor_written,
     tensors_read,
 )
+from mizzen.targets.ethos_u.generator.operations.text import SequenceText
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,16 +36,20 @@ class Sequence:
         """Return for each tensor the first and the last operation between which it holds something.
 
         Inputs and states hold something from operation 0 on, outputs and states up to the last; of
-        what nobody reads or writes it is (0, -1).
+        what is neither read nor written it is (0, -1).
         """
         last = len(self.operations) - 1
-        found = [(len(self.operations), -1)] * len(self.tensors)
+        spans = [(len(self.operations), -1)] * len(self.tensors)
         for index, operation in enumerate(self.operations):
             for tensor in (*tensors_read(operation), tensor_written(operation)):
-                first, _ = found[tensor]
-                found[tensor] = min(first, index), index
+                first, _ = spans[tensor]
+                spans[tensor] = min(first, index), index
         for tensor in self.inputs:
-            found[tensor] = 0, max(found[tensor][1], 0)
+            spans[tensor] = 0, max(spans[tensor][1], 0)
         for tensor in (*self.outputs, *self.states):
-            found[tensor] = min(found[tensor][0], last), last
-        return [row if row[1] >= 0 else (0, -1) for row in found]
+            spans[tensor] = min(spans[tensor][0], last), last
+        return [span if span[1] >= 0 else (0, -1) for span in spans]
+
+    def __str__(self) -> str:
+        """Return its text; `operations.text` says of what form."""
+        return str(SequenceText(self.tensors, self.operations, self.inputs, self.outputs))

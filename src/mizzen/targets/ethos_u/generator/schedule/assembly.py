@@ -13,7 +13,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Schedule,
     Staging,
 )
-from mizzen.targets.ethos_u.generator.schedule.fetching import Plan
+from mizzen.targets.ethos_u.generator.schedule.fetching import FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Stage
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
@@ -23,7 +23,7 @@ Offsets = dict[RegionIndex, dict[int, int]]
 
 def assemble(
     stage: Stage,
-    plan: Plan,
+    plan: FetchPlan,
     offsets: Offsets,
     region_bytes: dict[int, int],
 ) -> Schedule:
@@ -49,39 +49,50 @@ def assemble(
     )
 
 
-def _blobs(stage: Stage, plan: Plan) -> tuple[list[Blob], dict[int, int]]:
+def _blobs(stage: Stage, plan: FetchPlan) -> tuple[list[Blob], dict[int, int]]:
     """Return the constants of all units, equal ones once, and which each unit has."""
     blobs: list[Blob] = []
     known: dict[bytes, int] = {}
-    found: dict[int, int] = {}
+    blob_of: dict[int, int] = {}
     for index, (unit, choice) in enumerate(zip(stage.units, plan.choices, strict=True)):
-        row = stage.ground.storage.sequence.operations[unit.operation]
-        if choice is None or not isinstance(row, Convolution):
+        operation = stage.ground.storage.sequence.operations[unit.operation]
+        if choice is None or not isinstance(operation, Convolution):
             continue
         blob = stage.ground.costs.blob(unit.operation, unit.channels, choice)
         if blob.data not in known:
             known[blob.data] = len(blobs)
             blobs.append(blob)
-        found[index] = known[blob.data]
-    return blobs, found
+        blob_of[index] = known[blob.data]
+    return blobs, blob_of
 
 
 def _places(tensors: int, offsets: Offsets) -> tuple[Place | None, ...]:
-    found: list[Place | None] = [None] * tensors
-    for region, rows in offsets.items():
-        for tensor, offset in rows.items():
-            found[tensor] = Place(int(region), offset)
-    return tuple(found)
+    places: list[Place | None] = [None] * tensors
+    for region, there in offsets.items():
+        for tensor, offset in there.items():
+            places[tensor] = Place(int(region), offset)
+    return tuple(places)
 
 
 def _items(
-    stage: Stage, plan: Plan, blob_of: dict[int, int], number: dict[int, int]
+    stage: Stage, plan: FetchPlan, blob_of: dict[int, int], number: dict[int, int]
 ) -> Iterator[Issue | Fetch]:
     for gap, pieces in enumerate(plan.gaps()):
         if gap:
             unit, choice = stage.units[gap - 1], plan.choices[gap - 1]
             blocking = choice.blocking if choice else None
             blob, staging = blob_of.get(gap - 1), number.get(gap - 1)
-            yield Issue(unit.operation, blocking, unit.channels, blob, staging)
+            yield Issue(
+                operation=unit.operation,
+                blocking=blocking,
+                channels=unit.channels,
+                blob=blob,
+                staging=staging,
+            )
         for piece in pieces:
-            yield Fetch(blob_of[piece.unit], piece.start, piece.stop, number[piece.unit])
+            yield Fetch(
+                blob=blob_of[piece.unit],
+                start=piece.start,
+                stop=piece.stop,
+                staging=number[piece.unit],
+            )

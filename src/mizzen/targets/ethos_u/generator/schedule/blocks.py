@@ -67,8 +67,8 @@ def candidates(
 
 def possible(facts: Facts, demand: Demand, part_kernel: bool, accelerator: Accelerator) -> Blocks:
     """Return the legal blocks of an operation that its weights are in order for."""
-    found = legal(demand, facts.shape, part_kernel, accelerator)
-    return found if facts.block_depth is None else found[found[:, 2] == facts.block_depth]
+    every = legal(demand, facts.shape, part_kernel, accelerator)
+    return every if facts.block_depth is None else every[every[:, 2] == facts.block_depth]
 
 
 def traversals(facts: Facts) -> tuple[bool, ...]:
@@ -101,9 +101,9 @@ def usual(operation: Computation, facts: Facts, accelerator: Accelerator) -> Blo
     """Return a block as Vela would choose it: the one that reads least of inputs and weights."""
     traversed = traversals(facts)
     part_kernel = traversed == (True,) or (len(traversed) > 1 and fills_better(facts))
-    found = possible(facts, demand_of(operation), part_kernel, accelerator)
-    best = int(np.argmin(_read_per_output(facts, found, accelerator, part_kernel)))
-    return Candidates(part_kernel, found).blocking(best)
+    blocks = possible(facts, demand_of(operation), part_kernel, accelerator)
+    best = int(np.argmin(_read_per_output(facts, blocks, accelerator, part_kernel)))
+    return Candidates(part_kernel, blocks).blocking(best)
 
 
 def _read_per_output(
@@ -142,14 +142,14 @@ def input_blocks(
         return blocks
     unit = core_of(accelerator).microblock
     factor = 1 if facts.upscale is UpscaleMode.NONE else 2
-    found = blocks.copy()
+    needs = blocks.copy()
     for axis in range(2):
         span = min(facts.kernel[axis], SUBKERNEL) + (1 if factor > 1 else 0)
         needed = (blocks[:, axis] - 1) * facts.strides[axis] + span
-        found[:, axis] = rounded(-(-needed // factor), unit[axis])
+        needs[:, axis] = rounded(-(-needed // factor), unit[axis])
     if facts.kind in EVERY_CHANNEL:
-        found[:, 2] = rounded(min(slab(facts, part_kernel), facts.channels), 8)
-    return found
+        needs[:, 2] = rounded(min(slab(facts, part_kernel), facts.channels), 8)
+    return needs
 
 
 def slab(facts: Facts, part_kernel: bool) -> int:

@@ -19,18 +19,16 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import (
     possible,
     traversals,
 )
-from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, formula, spans
+from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, events, formula
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts
 from mizzen.targets.ethos_u.generator.shared_buffer import Demand
+from mizzen.targets.ethos_u.generator.tuned import (
+    EXPOSED_FILLING,
+    HIDDEN_TRAFFIC_WEIGHT,
+    SIMULATED_BLOCKS,
+)
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
 from mizzen.targets.ethos_u.machine.config import Port
-
-SHOWN_OF_FILLING = 0.5
-"""Of the cycles in which an operation fills and drains, what its neighbours do not hide."""
-SIMULATED = 48
-"""Blocks of which more than the formula is computed: the best ones by it."""
-TRAFFIC_WEIGHT = 1e-3
-"""Of a port's cycles that are hidden, so that of equal blocks the one that moves less is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +57,13 @@ class Choice:
     def by_events(self) -> float:
         """Cycles that the timeline gets longer by, about."""
         main = max([self.units, *(cycles for _, cycles in self.ports)])
-        return main + SHOWN_OF_FILLING * (self.fetch + self.drain)
+        return main + EXPOSED_FILLING * (self.fetch + self.drain)
 
     @property
     def cycles(self) -> float:
         """What is to be as small as can be."""
         moved = sum(cycles for _, cycles in self.ports)
-        return self.by_formula + self.by_events + TRAFFIC_WEIGHT * moved
+        return self.by_formula + self.by_events + HIDDEN_TRAFFIC_WEIGHT * moved
 
     def port(self, port: Port) -> float:
         """Return the cycles for which a bus is needed."""
@@ -97,28 +95,28 @@ def ranked(
     traffics    for each traversal that the operation may have, because the constants differ
     row_cycles  that each row is worth by which writing is ahead of reading (`rows_ahead`)
     """
-    rows: list[Choice] = []
+    choices: list[Choice] = []
     considered = 0
     for part_kernel, traffic in zip(traversals(facts), traffics, strict=True):
         blocks = possible(facts, demand, part_kernel, machine.accelerator)
         considered += len(blocks)
-        found = Candidates(part_kernel, blocks)
+        traversed = Candidates(part_kernel, blocks)
         price = row_cycles * rows_ahead(facts.shape, blocks)
-        rows += _choices(facts, found, traffic, machine, price)
+        choices += _choices(facts, traversed, traffic, machine, price)
 
-    def order(row: Choice) -> tuple[float, Shape, bool]:
-        blocking = row.blocking
+    def order(choice: Choice) -> tuple[float, Shape, bool]:
+        blocking = choice.blocking
         ahead = rows_ahead(facts.shape, np.array([blocking.block]))[0] if row_cycles else 0.0
-        return row.cycles + row_cycles * float(ahead), blocking.block, blocking.part_kernel
+        return choice.cycles + row_cycles * float(ahead), blocking.block, blocking.part_kernel
 
-    rows.sort(key=order)
-    return Ranked(rows[0], rows[1] if len(rows) > 1 else None, considered)
+    choices.sort(key=order)
+    return Ranked(choices[0], choices[1] if len(choices) > 1 else None, considered)
 
 
 def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
     """Return how many rows of the output are written of which inputs are still to be read.
 
-    Blocks beside each other, or behind each other in depth, read the same rows of the input.
+    Blocks beside each other, or one after another in depth, read the same rows of the input.
     """
     at_once = (blocks[:, 1] >= shape[1]) & (blocks[:, 2] >= shape[2])
     return np.where(at_once, 0.0, np.minimum(blocks[:, 0], shape[0]).astype(np.float64))
@@ -126,43 +124,45 @@ def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
 
 def priced(facts: Facts, blocking: Blocking, traffic: Traffic, machine: Machine) -> Choice:
     """Return what a block costs, legal or not."""
-    found = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
-    return _choices(facts, found, traffic, machine, np.zeros(1))[0]
+    alone = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
+    return _choices(facts, alone, traffic, machine, np.zeros(1))[0]
 
 
 def _choices(
     facts: Facts,
-    found: Candidates,
+    candidates: Candidates,
     traffic: Traffic,
     machine: Machine,
     price: npt.NDArray[np.float64],
 ) -> list[Choice]:
     """Return the best blocks of a traversal, in no order; `price` is added to their cycles."""
-    whole = formula(facts, found.blocks, found.part_kernel, traffic, machine)
+    whole = formula(facts, candidates.blocks, candidates.part_kernel, traffic, machine)
     memory = _largest(list(whole.memory.values()))
     total = np.maximum(np.floor(whole.own), np.floor(memory))
-    order = np.argsort(total + TRAFFIC_WEIGHT * memory + price, kind="stable")[:SIMULATED]
-    span = spans(facts, found.blocks[order], found.part_kernel, traffic, machine)
-    ports = list(span.ports.items())
-    main = np.maximum(span.units, _largest([cycles for _, cycles in ports]))
-    cost = total[order] + main + SHOWN_OF_FILLING * (span.fetch + span.drain)
-    cost = cost + TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
+    order = np.argsort(total + HIDDEN_TRAFFIC_WEIGHT * memory + price, kind="stable")[
+        :SIMULATED_BLOCKS
+    ]
+    timeline = events(facts, candidates.blocks[order], candidates.part_kernel, traffic, machine)
+    ports = list(timeline.ports.items())
+    main = np.maximum(timeline.units, _largest([cycles for _, cycles in ports]))
+    cost = total[order] + main + EXPOSED_FILLING * (timeline.fetch + timeline.drain)
+    cost = cost + HIDDEN_TRAFFIC_WEIGHT * sum(cycles for _, cycles in ports) + price[order]
     return [
         Choice(
-            found.blocking(int(order[row])),
-            float(whole.own[order[row]]),
-            float(np.floor(memory[order[row]])),
-            float(span.units[row]),
-            tuple((port, float(cycles[row])) for port, cycles in ports),
-            float(span.fetch[row]),
-            float(span.drain[row]),
+            blocking=candidates.blocking(int(order[place])),
+            own=float(whole.own[order[place]]),
+            memory=float(np.floor(memory[order[place]])),
+            units=float(timeline.units[place]),
+            ports=tuple((port, float(cycles[place])) for port, cycles in ports),
+            fetch=float(timeline.fetch[place]),
+            drain=float(timeline.drain[place]),
         )
-        for row in np.argsort(cost, kind="stable")[:2].tolist()
+        for place in np.argsort(cost, kind="stable")[:2].tolist()
     ]
 
 
-def _largest(rows: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    found = rows[0]
-    for row in rows[1:]:
-        found = np.maximum(found, row)
-    return found
+def _largest(cycles: list[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    most = cycles[0]
+    for more in cycles[1:]:
+        most = np.maximum(most, more)
+    return most

@@ -12,14 +12,13 @@ from itertools import pairwise
 
 from mizzen.targets.ethos_u.generator.operations import Convolution
 from mizzen.targets.ethos_u.generator.schedule.blocks import DEPTH_STEP, up
-from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, Plan
+from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Divisions, Ground, Ranges, Stage
-
-PARTS = (1, 2, 3, 4)
-SLICE_BYTES = (4096, 8192, 16384, 32768)
-"""Blobs that are longer are divided to begin with, each size in turn."""
-LEAST_LOSS_CYCLES = 100.0
-"""What an operation must lose by its constants to be looked at, by both models together."""
+from mizzen.targets.ethos_u.generator.tuned import (
+    CHANNEL_PARTS,
+    LEAST_LOSS_CYCLES,
+    SLICE_BYTES,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Planned:
 
     divisions: Divisions
     stage: Stage
-    plan: Plan
+    plan: FetchPlan
 
     @property
     def cycles(self) -> float:
@@ -54,83 +53,93 @@ class Divider:
 
     def starts(self) -> list[Planned]:
         """Return plans to begin with, the best first."""
-        rows: list[Divisions] = [{}, *(self._sliced(size) for size in SLICE_BYTES)]
-        found: list[Planned] = []
-        for divisions in rows:
-            if all(divisions != row.divisions for row in found):
+        ways: list[Divisions] = [{}, *(self._sliced(size) for size in SLICE_BYTES)]
+        plans: list[Planned] = []
+        for divisions in ways:
+            if all(divisions != plan.divisions for plan in plans):
                 stage = self._ground.stage(divisions)
-                found.append(Planned(divisions, stage, self.fetching(stage).whole()))
-        return sorted(found, key=lambda row: row.cycles)
+                plans.append(Planned(divisions, stage, self.fetching(stage).whole()))
+        return sorted(plans, key=lambda plan: plan.cycles)
 
     def fetching(self, stage: Stage) -> Fetching:
         """Return what plans the fetching of a stage's constants."""
-        free = [self._room - row for row in stage.live_bytes]
-        return Fetching(stage.jobs, free, self._ground.loads, self._byte_cycles)
+        free = [self._room - live for live in stage.live_bytes]
+        return Fetching(
+            jobs=stage.jobs,
+            free_bytes=free,
+            loads=self._ground.loads,
+            byte_cycles=self._byte_cycles,
+        )
 
-    def refined(self, found: Planned) -> Planned:
+    def refined(self, plan: Planned) -> Planned:
         """Return a plan that no other division or reach makes better, as far as steps go."""
         while True:
-            before = found.cycles
-            for operation in self._losers(found):
+            before = plan.cycles
+            for operation in self._losers(plan):
                 if self._steps <= 0:
-                    return found
-                found = self._reached(found, operation)
-                for ranges in self._ways(found, operation):
-                    trial = self._tried(found, operation, ranges)
-                    found = min(found, trial, key=lambda row: row.cycles)
-            if found.cycles >= before:
-                return found
+                    return plan
+                plan = self._reached(plan, operation)
+                for ranges in self._ways(plan, operation):
+                    trial = self._tried(plan, operation, ranges)
+                    plan = min(plan, trial, key=lambda planned: planned.cycles)
+            if plan.cycles >= before:
+                return plan
 
-    def again(self, found: Planned) -> Planned:
+    def again(self, planned: Planned) -> Planned:
         """Return a plan of another divider, refined for the memory that there is here."""
-        plan = self.fetching(found.stage).plan(found.plan.reaches)
-        return self.refined(Planned(found.divisions, found.stage, plan))
+        plan = self.fetching(planned.stage).plan(planned.plan.reaches)
+        return self.refined(Planned(planned.divisions, planned.stage, plan))
 
-    def _losers(self, found: Planned) -> list[int]:
+    def _losers(self, planned: Planned) -> list[int]:
         """Return the operations that their constants make longer, that by most first."""
-        lost = {row: self._lost_cycles(found, row) for row in range(len(self._sequence.operations))}
-        rows = [row for row, cycles in lost.items() if cycles > LEAST_LOSS_CYCLES]
-        return sorted(rows, key=lambda row: -lost[row])
+        lost = {
+            operation: self._lost_cycles(planned, operation)
+            for operation in range(len(self._sequence.operations))
+        }
+        losers = [operation for operation, cycles in lost.items() if cycles > LEAST_LOSS_CYCLES]
+        return sorted(losers, key=lambda operation: -lost[operation])
 
-    def _lost_cycles(self, found: Planned, operation: int) -> float:
+    def _lost_cycles(self, planned: Planned, operation: int) -> float:
         """Return by how much an operation is longer than whole and with constants at hand."""
         unit, _ = self._ground.unit(operation, None)
         if unit.staged is None:
             return 0.0
-        plan, rows = found.plan, found.stage.of_operation(operation)
-        cycles = sum(choice.cycles for row in rows if (choice := plan.choices[row]))
-        exposed = sum(plan.exposed.get(row, 0) for row in rows)
+        plan, units = planned.plan, planned.stage.of_operation(operation)
+        cycles = sum(choice.cycles for unit_ in units if (choice := plan.choices[unit_]))
+        exposed = sum(plan.exposed.get(unit_, 0) for unit_ in units)
         return cycles + exposed - unit.staged.best.cycles
 
-    def _reached(self, found: Planned, operation: int) -> Planned:
+    def _reached(self, planned: Planned, operation: int) -> Planned:
         """Return a plan with the best reaches of an operation's units."""
-        fetching = self.fetching(found.stage)
-        plan = fetching.improved(found.plan, found.stage.of_operation(operation))
-        self._steps -= fetching.plans * len(found.stage.units)
-        return Planned(found.divisions, found.stage, plan)
+        fetching = self.fetching(planned.stage)
+        plan = fetching.improved(planned.plan, planned.stage.of_operation(operation))
+        self._steps -= fetching.plans * len(planned.stage.units)
+        return Planned(planned.divisions, planned.stage, plan)
 
     def _sliced(self, size_bytes: int) -> Divisions:
         """Return divisions by which no blob is much longer."""
-        found: dict[int, Ranges] = {}
+        divisions: dict[int, Ranges] = {}
         for operation in range(len(self._sequence.operations)):
             _, job = self._ground.unit(operation, None)
             parts = up(job.blob_bytes, size_bytes)
             if parts > 1 and self._is_divisible(operation):
                 ranges = self._ranges(operation, DEPTH_STEP, parts)
                 if ranges is not None:
-                    found[operation] = ranges
-        return found
+                    divisions[operation] = ranges
+        return divisions
 
     def _is_divisible(self, operation: int) -> bool:
-        row = self._sequence.operations[operation]
+        divided = self._sequence.operations[operation]
         # Streams that operations write are of all channels.
-        return isinstance(row, Convolution) and not row.depthwise and row.written is None
+        return (
+            isinstance(divided, Convolution) and not divided.depthwise and divided.written is None
+        )
 
     def _ranges(self, operation: int, step: int, parts: int) -> Ranges | None:
         """Return channels in so many parts, or in fewer; None for one."""
-        row = self._sequence.operations[operation]
-        assert isinstance(row, Convolution)
-        channels = len(row.weights)
+        divided = self._sequence.operations[operation]
+        assert isinstance(divided, Convolution)
+        channels = len(divided.weights)
         count = up(channels, step)
         parts = min(parts, count)
         if parts < 2 or step % DEPTH_STEP:
@@ -138,37 +147,39 @@ class Divider:
         edges = [min(channels, step * (count * part // parts)) for part in range(parts + 1)]
         return tuple(pairwise(edges))
 
-    def _ways(self, found: Planned, operation: int) -> Iterator[Ranges | None]:
+    def _ways(self, planned: Planned, operation: int) -> Iterator[Ranges | None]:
         """Yield other ways to divide an operation."""
         if not self._is_divisible(operation):
             return
         unit, _ = self._ground.unit(operation, None)
         assert unit.staged is not None
-        seen: set[Ranges | None] = {found.divisions.get(operation)}
+        seen: set[Ranges | None] = {planned.divisions.get(operation)}
         for step in (DEPTH_STEP, unit.staged.best.blocking.block[2]):
-            for parts in PARTS:
+            for parts in CHANNEL_PARTS:
                 ranges = self._ranges(operation, step, parts)
                 if ranges not in seen:
                     yield ranges
                 seen.add(ranges)
 
-    def _tried(self, found: Planned, operation: int, ranges: Ranges | None) -> Planned:
-        divisions = {row: parts for row, parts in found.divisions.items() if row != operation}
+    def _tried(self, planned: Planned, operation: int, ranges: Ranges | None) -> Planned:
+        divisions = {
+            other: parts for other, parts in planned.divisions.items() if other != operation
+        }
         if ranges is not None:
             divisions[operation] = ranges
         stage = self._ground.stage(divisions)
         fetching = self.fetching(stage)
-        plan = fetching.plan(_carried(found, stage, 1))
+        plan = fetching.plan(_carried(planned, stage, 1))
         plan = fetching.improved(plan, stage.of_operation(operation))
         self._steps -= fetching.plans * len(stage.units)
         return Planned(divisions, stage, plan)
 
 
-def _carried(found: Planned, stage: Stage, reach: int) -> dict[int, int]:
+def _carried(planned: Planned, stage: Stage, reach: int) -> dict[int, int]:
     """Return the reaches of units that were there before; those of others are `reach`."""
     known = {
-        (unit.operation, unit.channels): found.plan.reaches.get(index, 0)
-        for index, unit in enumerate(found.stage.units)
+        (unit.operation, unit.channels): planned.plan.reaches.get(index, 0)
+        for index, unit in enumerate(planned.stage.units)
     }
     return {
         index: known.get((unit.operation, unit.channels), reach)

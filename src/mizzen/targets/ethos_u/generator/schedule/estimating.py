@@ -22,12 +22,11 @@ from mizzen.targets.ethos_u.generator.schedule.choices import ranked
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, facts_of
 from mizzen.targets.ethos_u.generator.shared_buffer import demand_of
+from mizzen.targets.ethos_u.generator.tuned import ENCODED_WEIGHT_BYTES
 from mizzen.targets.ethos_u.judge.timing.machine import machine_of
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
-ENCODED = 0.8
-"""Bytes of a weight in a stream, about: encoding each variant of an operation would take long."""
 RECORD_BYTES = 10
 
 
@@ -38,9 +37,11 @@ class Estimator:
     """
 
     def __init__(self, configuration: EthosUConfiguration, tensors: Rows[Tensor]) -> None:
-        """Estimate operations over tensors, and over others of scratch that come behind them."""
+        """Estimate operations over tensors, and over scratch tensors that are added after them."""
         self._machine = machine_of(configuration)
-        self._constant = {index for index, row in enumerate(tensors) if row.role is Role.CONSTANT}
+        self._constant = {
+            index for index, tensor in enumerate(tensors) if tensor.role is Role.CONSTANT
+        }
 
     def __call__(self, operation: Operation, layouts: Rows[Layout | None]) -> float:
         """Return the cycles of both models; those of a transfer through its slowest bus.
@@ -53,15 +54,15 @@ class Estimator:
         shapes = (*facts.inputs, facts.shape)
         maps = (*maps_read(operation), operation.ofm)
         *reads, write = (
-            self._stored(row, shape, layout)
-            for row, shape, layout in zip(maps, shapes, layouts, strict=True)
+            self._stored(map_, shape, layout)
+            for map_, shape, layout in zip(maps, shapes, layouts, strict=True)
         )
         traffic = Traffic(tuple(reads), write, self._constants(operation, facts))
         traffics = (traffic,) * len(traversals(facts))
         return ranked(facts, demand_of(operation), traffics, self._machine).best.cycles
 
-    def _stored(self, row: Map, shape: Shape, layout: Layout | None) -> Stored:
-        view, size = row.view, row.dtype.itemsize
+    def _stored(self, map_: Map, shape: Shape, layout: Layout | None) -> Stored:
+        view, size = map_.view, map_.dtype.itemsize
         if isinstance(view, Bytes):
             bricks, stride = view.layout is Layout.NHCWB16, view.strides_bytes[1]
         else:
@@ -69,13 +70,13 @@ class Estimator:
             bricks = layout is Layout.NHCWB16 or (layout is None and whole)
             stride = (BRICK if bricks else shape[2]) * size * view.steps[1]
         machine = self._machine
-        bus = machine.constants if row.tensor in self._constant else machine.cache
-        return Stored(bus, shape, size, bricks, stride)
+        bus = machine.constants if map_.tensor in self._constant else machine.cache
+        return Stored(bus=bus, shape=shape, element_bytes=size, bricks=bricks, stride_x=stride)
 
     def _constants(self, operation: Computation, facts: Facts) -> Constants | None:
         if not isinstance(operation, Convolution):
             return None
         cores = self._machine.accelerator.cores
-        weights = round(ENCODED * operation.weights.size / cores)
+        weights = round(ENCODED_WEIGHT_BYTES * operation.weights.size / cores)
         records = RECORD_BYTES * -(-facts.shape[2] // cores)
         return Constants(self._machine.cache, (weights, records) * cores)

@@ -141,13 +141,13 @@ def _windowed(
         depth = channels[1] - channels[0]
     shape = height, width, depth
     read = operation.ifm.shape[2] if kind in EVERY_CHANNEL else depth
-    rows, columns = _covered(operation, shape)
+    tall, wide = _covered(operation, shape)
     written = operation.written if isinstance(operation, Convolution) else None
     return Facts(
         kind=kind,
         mode=mode,
         shape=shape,
-        inputs=((rows, columns, read),),
+        inputs=((tall, wide, read),),
         input_bits=8 * operation.ifm.dtype.itemsize,
         output_bits=8 * operation.ofm.dtype.itemsize,
         kernel=(kernel.dilated_height, kernel.dilated_width),

@@ -1,8 +1,8 @@
-"""When constants are fetched: which units have theirs staged, and behind which units they come.
+"""When constants are fetched: which units have theirs staged, and after which units they come.
 
-A transfer is free if it fits behind the unit that it runs beside: by Vela's formula behind that
-unit's cycles, by events behind what its constants' bus has to spare. A blob comes in pieces, each
-behind one unit, as late as can be, because until it is read it takes memory.
+A transfer is free if the unit that runs beside it hides it: by Vela's formula within that unit's
+cycles, by events within what the bus of its constants has to spare. A blob comes in pieces, each
+beside one unit, as late as can be, because until it is read it takes memory.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mizzen.targets.ethos_u.generator.schedule.choices import SHOWN_OF_FILLING, Choice
+from mizzen.targets.ethos_u.generator.schedule.choices import Choice
 from mizzen.targets.ethos_u.generator.schedule.units import GRANULE_BYTES
+from mizzen.targets.ethos_u.generator.tuned import (
+    EXPOSED_FILLING,
+    FARTHEST,
+    LEAST_PIECE_BYTES,
+    REACHES,
+)
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
 
-LEAST_PIECE_BYTES = 256
-"""A piece that is shorter is not worth its latency."""
-FARTHEST = 1 << 16
-REACHES = (1, 2, 3, 5, 9, FARTHEST)
-"""Units before its own that a blob may begin to come beside."""
 Reaches = dict[int, int]
 """Of each unit whose constants are staged; 0 as if it were not there."""
 
@@ -56,13 +57,13 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Plan:
+class FetchPlan:
     """What is fetched when.
 
     reaches  that were asked for
     choices  of each unit
     taken    of each staged unit, gaps and the bytes that come in them, the last bytes first; gap 0
-             is before all, and each other one behind a unit
+             is before all, and each other one after a unit
     exposed  of each staged unit, the bytes that are waited for
     limited  staged units of which more would come earlier if their reach were longer
     offsets  of staged blobs in memory, once there are addresses
@@ -94,13 +95,13 @@ class Plan:
 
     def gaps(self) -> list[list[Piece]]:
         """Return what comes in each gap, what is needed first first."""
-        found: list[list[Piece]] = [[] for _ in range(len(self.choices) + 1)]
+        gaps: list[list[Piece]] = [[] for _ in range(len(self.choices) + 1)]
         for unit in sorted(self.taken):
             at = sum(length for _, length in self.taken[unit])
             for gap, length in self.taken[unit]:
-                found[gap].append(Piece(unit, at - length, at))
+                gaps[gap].append(Piece(unit, at - length, at))
                 at -= length
-        return found
+        return gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +132,26 @@ class Loads:
         """Return what a choice has on the timeline."""
         if choice is None:
             return None
-        found = self._known.get(id(choice))
-        if found is None:
-            found = self._known[id(choice)] = choice, self._load(choice)
-        return found[1]
+        known = self._known.get(id(choice))
+        if known is None:
+            known = self._known[id(choice)] = choice, self._load(choice)
+        return known[1]
 
     def _load(self, choice: Choice) -> _Load:
         machine = self.machine
         constants, cache = choice.port(machine.constants.port), choice.port(machine.cache.port)
         main = max(choice.units, constants, cache)
-        filling = SHOWN_OF_FILLING * (choice.fetch + choice.drain)
+        filling = EXPOSED_FILLING * (choice.fetch + choice.drain)
         spare, alone = main - constants, filling + main
         return _Load(
-            choice.own, choice.memory, choice.units, constants, cache, filling, spare, alone
+            own=choice.own,
+            memory=choice.memory,
+            units=choice.units,
+            constants=constants,
+            cache=cache,
+            filling=filling,
+            spare=spare,
+            alone=alone,
         )
 
 
@@ -154,7 +162,7 @@ class _Basis:
     jobs    of all units
     staged  those that got memory, the last first
     free    bytes beside each unit, less what blobs need at the least
-    spare   cycles behind each unit for which a transfer may run for nothing
+    spare   cycles of each unit that hide a transfer
     skips   of each gap, itself or a lower one, between which no transfer is worth its latency
     """
 
@@ -184,22 +192,28 @@ class _Filling:
     def copied(self) -> _Filling:
         """Return the same, to go on with in another way."""
         return _Filling(
-            self.free.copy(), self.spare.copy(), self.skips.copy(), self.beside.copy(),
-            self.waits.copy(), self.taken.copy(), self.exposed.copy(), self.limited.copy(),
-            self.area,
-        )  # fmt: skip
+            free=self.free.copy(),
+            spare=self.spare.copy(),
+            skips=self.skips.copy(),
+            beside=self.beside.copy(),
+            waits=self.waits.copy(),
+            taken=self.taken.copy(),
+            exposed=self.exposed.copy(),
+            limited=self.limited.copy(),
+            area=self.area,
+        )
 
     def next_gap(self, gap: int) -> int:
         """Return the next gap, from one on downwards, that a transfer may be worth its latency in.
 
         It is 0 where there is none.
         """
-        skips, found = self.skips, gap
-        while skips[found] != found:
-            found = skips[found]
-        while skips[gap] != found:
-            skips[gap], gap = found, skips[gap]
-        return found
+        skips, lower = self.skips, gap
+        while skips[lower] != lower:
+            lower = skips[lower]
+        while skips[gap] != lower:
+            skips[gap], gap = lower, skips[gap]
+        return lower
 
 
 _Sums = tuple[float, float, float, float]
@@ -237,28 +251,28 @@ class Fetching:
         self.plans = 0
         self._near = [loads.of(job.in_place) for job in jobs]
         self._fast = [loads.of(job.staged) for job in jobs]
-        rows = sorted(range(len(jobs)), key=lambda row: (-jobs[row].gain, row))
-        self._order = {unit: place for place, unit in enumerate(rows)}
+        ranked = sorted(range(len(jobs)), key=lambda unit: (-jobs[unit].gain, unit))
+        self._order = {unit: place for place, unit in enumerate(ranked)}
         shortest = min((job.blob_bytes for job in jobs if job.blob_bytes), default=1)
         self._least = self._least_cycles(shortest)
         self._sizes = [job.blob_bytes for job in jobs]
         self._leasts = [self._least_cycles(size) for size in self._sizes]
         self._bases: dict[frozenset[int], _Basis] = {}
 
-    def whole(self) -> Plan:
+    def whole(self) -> FetchPlan:
         """Return a plan that stages whatever is slower where it lies."""
-        return self.plan({row: FARTHEST for row, job in enumerate(self._jobs) if job.gain > 0})
+        return self.plan({unit: FARTHEST for unit, job in enumerate(self._jobs) if job.gain > 0})
 
-    def improved(self, plan: Plan, units: Iterable[int]) -> Plan:
+    def improved(self, plan: FetchPlan, units: Iterable[int]) -> FetchPlan:
         """Return the best plan with other reaches of some units, one after the other."""
         for unit in units:
-            plan = min((plan, *self._others(plan, unit)), key=lambda row: row.cycles)
+            plan = min((plan, *self._others(plan, unit)), key=lambda plan_: plan_.cycles)
         return plan
 
-    def _others(self, plan: Plan, unit: int) -> Iterator[Plan]:
-        """Yield plans with other reaches of a unit; what is behind it is fetched alike."""
+    def _others(self, plan: FetchPlan, unit: int) -> Iterator[FetchPlan]:
+        """Yield plans with other reaches of a unit; what comes after it is fetched alike."""
         now = plan.reaches.get(unit, 0)
-        behind: _Filling | None = None
+        after: _Filling | None = None
         like = plan
         wider = True
         for reach in (0, *REACHES):
@@ -274,19 +288,19 @@ class Fetching:
                 yield self._whole(reaches)
                 continue
             basis = self._basis(reaches)
-            if behind is None:
-                behind = self._begun(basis)
-                self._fill(behind, reaches, [row for row in basis.staged if row > unit])
+            if after is None:
+                after = self._begun(basis)
+                self._fill(after, reaches, [later for later in basis.staged if later > unit])
             if not now and like is plan:
-                found = like = self._filled(reaches, basis, behind.copied(), _to(basis, unit))
+                other = like = self._filled(reaches, basis, after.copied(), _to(basis, unit))
             else:
-                found = self._changed(like, reaches, basis, behind.copied(), unit)
-            wider = unit in found.limited
-            yield found
+                other = self._changed(like, reaches, basis, after.copied(), unit)
+            wider = unit in other.limited
+            yield other
 
     def _changed(
-        self, like: Plan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
-    ) -> Plan:
+        self, like: FetchPlan, reaches: Reaches, basis: _Basis, filling: _Filling, unit: int
+    ) -> FetchPlan:
         """Return a plan that has other pieces than a like one for a unit, and what that changes.
 
         As soon as nothing that a change has touched is left to the units before, they are alike.
@@ -296,37 +310,43 @@ class Fetching:
         if course.basis is not basis and course.basis != basis:
             return self._filled(reaches, basis, filling, _to(basis, unit))
         touched = unit
-        for row in _to(basis, unit):
-            if row <= touched and row != unit:
-                return self._joined(like, course, reaches, filling, row)
-            self._fill(filling, reaches, (row,))
-            alike = filling.taken[row] == like.taken[row]
-            if row == unit or not alike or filling.exposed.get(row) != like.exposed.get(row):
-                touched = min(touched, filling.taken[row][-1][0] - 1, like.taken[row][-1][0] - 1)
+        for earlier in _to(basis, unit):
+            if earlier <= touched and earlier != unit:
+                return self._joined(like, course, reaches, filling, earlier)
+            self._fill(filling, reaches, (earlier,))
+            alike = filling.taken[earlier] == like.taken[earlier]
+            if (
+                earlier == unit
+                or not alike
+                or filling.exposed.get(earlier) != like.exposed.get(earlier)
+            ):
+                touched = min(
+                    touched, filling.taken[earlier][-1][0] - 1, like.taken[earlier][-1][0] - 1
+                )
         return self._filled(reaches, basis, filling, ())
 
     def _joined(
-        self, like: Plan, course: Course, reaches: Reaches, filling: _Filling, unit: int
-    ) -> Plan:
+        self, like: FetchPlan, course: Course, reaches: Reaches, filling: _Filling, unit: int
+    ) -> FetchPlan:
         """Return a plan whose units up to one are fetched as those of a like one."""
         before = course.filling
-        for row in _to(course.basis, unit):
-            rows = filling.taken[row] = like.taken[row]
-            filling.area += self._sizes[row] * (row - max(rows[-1][0] - 1, 0))
-            if row in like.exposed:
-                filling.exposed[row] = like.exposed[row]
-            if row in like.limited:
-                filling.limited.add(row)
+        for earlier in _to(course.basis, unit):
+            pieces = filling.taken[earlier] = like.taken[earlier]
+            filling.area += self._sizes[earlier] * (earlier - max(pieces[-1][0] - 1, 0))
+            if earlier in like.exposed:
+                filling.exposed[earlier] = like.exposed[earlier]
+            if earlier in like.limited:
+                filling.limited.add(earlier)
         filling.beside[: unit + 1] = before.beside[: unit + 1]
         filling.waits[: unit + 1] = before.waits[: unit + 1]
         return self._planned(reaches, course.basis, filling, course.sums[: unit + 1])
 
-    def plan(self, reaches: Reaches) -> Plan:
+    def plan(self, reaches: Reaches) -> FetchPlan:
         """Return when constants are fetched, and what all takes."""
         self.plans += 1
         return self._whole(reaches)
 
-    def _whole(self, reaches: Reaches) -> Plan:
+    def _whole(self, reaches: Reaches) -> FetchPlan:
         basis = self._basis(reaches)
         return self._filled(reaches, basis, self._begun(basis), basis.staged)
 
@@ -347,63 +367,86 @@ class Fetching:
         for gap in range(1, len(spare)):
             skips[gap] = gap if spare[gap] >= self._least else skips[gap - 1]
         last_first = tuple(sorted(staged, reverse=True))
-        return _Basis(self._jobs, last_first, loads, choices, free, spare, skips)
+        return _Basis(
+            jobs=self._jobs,
+            staged=last_first,
+            loads=loads,
+            choices=choices,
+            free=free,
+            spare=spare,
+            skips=skips,
+        )
 
     def _begun(self, basis: _Basis) -> _Filling:
         none = [0.0] * len(basis.spare)
         return _Filling(
-            basis.free.copy(), basis.spare.copy(), basis.skips.copy(), none, none.copy(), {}, {},
-            set(),
-        )  # fmt: skip
+            free=basis.free.copy(),
+            spare=basis.spare.copy(),
+            skips=basis.skips.copy(),
+            beside=none,
+            waits=none.copy(),
+            taken={},
+            exposed={},
+            limited=set(),
+        )
 
     def _fill(self, filling: _Filling, reaches: Reaches, units: Sequence[int]) -> None:
         """Let the blobs of some units come, those of the last units first."""
         beside, waits = filling.beside, filling.waits
         for unit in units:
-            rows = filling.taken[unit] = self._taken(unit, reaches[unit], filling)
-            for gap, length in rows:
+            pieces = filling.taken[unit] = self._taken(unit, reaches[unit], filling)
+            for gap, length in pieces:
                 beside[gap] += length
                 waits[gap] += self._transfer(length)
 
     def _filled(
         self, reaches: Reaches, basis: _Basis, filling: _Filling, units: Sequence[int]
-    ) -> Plan:
+    ) -> FetchPlan:
         """Return a plan once the blobs of the last units that are left have come."""
         self._fill(filling, reaches, units)
         return self._planned(reaches, basis, filling, [(0.0, filling.waits[0], 0.0, 0.0)])
 
     def _planned(
         self, reaches: Reaches, basis: _Basis, filling: _Filling, sums: list[_Sums]
-    ) -> Plan:
+    ) -> FetchPlan:
         """Return a plan of a timeline; `sums` are those before the first units."""
         self._measure(basis.loads, filling, sums)
         by_formula, by_events, _, _ = sums[-1]
-        return Plan(
-            reaches, basis.choices, filling.taken, filling.exposed, filling.limited, {},
-            by_formula, by_events, filling.area, self._byte_cycles, Course(basis, filling, sums),
-        )  # fmt: skip
+        return FetchPlan(
+            reaches=reaches,
+            choices=basis.choices,
+            taken=filling.taken,
+            exposed=filling.exposed,
+            limited=filling.limited,
+            offsets={},
+            by_formula=by_formula,
+            by_events=by_events,
+            area=filling.area,
+            byte_cycles=self._byte_cycles,
+            course=Course(basis, filling, sums),
+        )
 
     def _reserved(self, units: Iterable[int], free: list[int]) -> set[int]:
         """Take the memory that blobs need at the least, and return those that got it."""
-        found: set[int] = set()
+        granted: set[int] = set()
         for unit in sorted(units, key=self._order.__getitem__):
             size, least = self._jobs[unit].blob_bytes, max(0, unit - 1)
             if free[least] >= size and free[unit] >= size:
-                found.add(unit)
+                granted.add(unit)
                 free[unit] -= size
                 if least != unit:
                     free[least] -= size
-        return found
+        return granted
 
     def _spare(self, loads: list[_Load | None]) -> list[float]:
-        """Return for how many cycles a transfer may run behind each unit for nothing.
+        """Return the cycles of each unit that hide a transfer.
 
-        Before all there is nothing to run behind.
+        Before the first unit there is none.
         """
-        found = [0.0]
+        spare = [0.0]
         for index, load in enumerate(loads):
             if load is None:
-                found.append(0.0)
+                spare.append(0.0)
                 continue
             own, last = load.own, index + 1 == len(loads)
             follows = None if last else loads[index + 1]
@@ -411,8 +454,8 @@ class Fetching:
                 own += follows.memory - follows.own
             if not last:
                 own -= self._jobs[index + 1].moved_cycles
-            found.append(min(own, load.spare))
-        return found
+            spare.append(min(own, load.spare))
+        return spare
 
     def _least_cycles(self, size: int) -> float:
         """Return for how long a piece of a blob of some size must run at the least."""
@@ -466,11 +509,11 @@ class Fetching:
         start, size, free = max(pieces[-1][0] - 1, 0), self._sizes[unit], filling.free
         filling.area += size * (unit - start)
         if start < unit - 1:
-            free[start : unit - 1] = [row - size for row in free[start : unit - 1]]
+            free[start : unit - 1] = [left_over - size for left_over in free[start : unit - 1]]
         return pieces
 
     def _measure(self, loads: list[_Load | None], filling: _Filling, sums: list[_Sums]) -> None:
-        """Append the sums behind each unit of which they are not there."""
+        """Append the sums after each unit that has none yet."""
         rate, cache_rate = self._bus.bytes_per_cycle, self._to.bytes_per_cycle
         beside, waits = filling.beside, filling.waits
         by_formula, by_events, pending, slack = sums[-1]
@@ -502,4 +545,4 @@ class Fetching:
 
 def _to(basis: _Basis, unit: int) -> tuple[int, ...]:
     """Return the staged units up to one, the last first."""
-    return tuple(row for row in basis.staged if row <= unit)
+    return tuple(staged for staged in basis.staged if staged <= unit)

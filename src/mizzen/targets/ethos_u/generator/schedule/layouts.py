@@ -5,10 +5,9 @@ from __future__ import annotations
 from mizzen.targets.ethos_u.generator.operations import BRICK
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage, free_tensors
 from mizzen.targets.ethos_u.generator.schedule.units import Costs
+from mizzen.targets.ethos_u.generator.tuned import LAYOUT_PASSES
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 
-PASSES = 2
-"""Layouts are looked at one after the other, as often as this if any changed."""
 WIDEST_ROW_MAJOR = 2 * BRICK
 """Whole bricks of more channels than this lose nothing to a row-major map."""
 
@@ -23,16 +22,16 @@ def choose_layouts(storage: Storage, costs: Costs, cycles_per_byte: float = 0.0)
         for tensor, is_free in enumerate(free_tensors(costs.sequence))
         if is_free and costs.users(tensor) and _matters(storage, tensor)
     ]
-    for _ in range(PASSES):
+    for _ in range(LAYOUT_PASSES):
         before = storage.layouts
         for tensor in free:
             storage = min(
                 (storage.with_layout(tensor, layout) for layout in Layout),
-                key=lambda row: (
-                    costs.staged_cycles(row, costs.users(tensor))
-                    + cycles_per_byte * row.size_bytes(tensor),
-                    row.size_bytes(tensor),
-                    row.layouts[tensor] != before[tensor],
+                key=lambda trial: (
+                    costs.staged_cycles(trial, costs.users(tensor))
+                    + cycles_per_byte * trial.size_bytes(tensor),
+                    trial.size_bytes(tensor),
+                    trial.layouts[tensor] != before[tensor],
                 ),
             )
         if storage.layouts == before:

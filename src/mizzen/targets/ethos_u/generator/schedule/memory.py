@@ -25,14 +25,14 @@ BlockOf = Mapping[int, Shape]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Lifetime:
     """The units from the first to the last that something is needed at."""
 
     first: int
     last: int
 
 
-def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Span | None]:
+def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Lifetime | None]:
     """Return when each tensor holds something, in units; None of those that need no place.
 
     operations  of each unit
@@ -42,32 +42,32 @@ def tensor_spans(sequence: Sequence, operations: Rows[int]) -> list[Span | None]
     for unit, operation in enumerate(operations):
         first.setdefault(operation, unit)
         last[operation] = unit
-    found: list[Span | None] = []
+    spans: list[Lifetime | None] = []
     for tensor, (start, stop) in zip(sequence.tensors, sequence.lifetimes(), strict=True):
         if tensor.role is Role.CONSTANT or stop < start:
-            found.append(None)
+            spans.append(None)
         else:
             begins = 0 if tensor.role in (Role.INPUT, Role.STATE) else first[start]
-            found.append(Span(begins, last[stop]))
-    return found
+            spans.append(Lifetime(begins, last[stop]))
+    return spans
 
 
 def tensor_blocks(
-    storage: Storage, spans: Rows[Span | None], region: RegionIndex, block_of: BlockOf
+    storage: Storage, spans: Rows[Lifetime | None], region: RegionIndex, block_of: BlockOf
 ) -> tuple[list[int], list[Block]]:
     """Return the tensors that lie in a region, and a block for each of them.
 
     block_of  of operations that are done at once, the block of their output
     """
-    rows = [
+    tensors = [
         tensor
         for tensor, span in enumerate(spans)
         if span is not None and storage.regions[tensor] is region
     ]
-    position = {tensor: index for index, tensor in enumerate(rows)}
+    position = {tensor: index for index, tensor in enumerate(tensors)}
     partners = _partners(storage, spans, block_of)
     blocks: list[Block] = []
-    for tensor in rows:
+    for tensor in tensors:
         span = spans[tensor]
         assert span is not None
         others = tuple(
@@ -80,51 +80,51 @@ def tensor_blocks(
         if pin is not None:
             block = replace(block, alignment=1, offset_bytes=pin.offset_bytes)
         blocks.append(block)
-    return rows, blocks
+    return tensors, blocks
 
 
 def _partners(
-    storage: Storage, spans: Rows[Span | None], block_of: BlockOf
+    storage: Storage, spans: Rows[Lifetime | None], block_of: BlockOf
 ) -> dict[int, tuple[Partner, ...]]:
     """Return for outputs of operations the inputs over which they may lie, by tensor."""
-    found: dict[int, tuple[Partner, ...]] = {}
+    partners: dict[int, tuple[Partner, ...]] = {}
     for index, block in block_of.items():
         operation = storage.sequence.operations[index]
         assert not isinstance(operation, Copy)
         target = operation.ofm.tensor
-        rows: list[Partner] = []
+        inputs: list[Partner] = []
         for tensor in dict.fromkeys(tensors_read(operation)):
             outlives = storage.sequence.tensors[tensor].role in OUTLIVING
             if not outlives and _meet(spans[tensor], spans[target]):
-                rows += _partner(storage, operation, tensor, block)
-        if rows:
-            found[target] = tuple(rows)
-    return found
+                inputs += _partner(storage, operation, tensor, block)
+        if inputs:
+            partners[target] = tuple(inputs)
+    return partners
 
 
 def _partner(
     storage: Storage, operation: Computation, tensor: int, block: Shape
 ) -> Iterator[Partner]:
     """Yield how the output may lie over an input."""
-    found = overlap(operation, block, tensor, storage.sequence.tensors, storage.layouts)
-    if found is not None:
-        yield Partner(tensor, found.reach_bytes, found.exact_bytes)
+    shared = overlap(operation, block, tensor, storage.sequence.tensors, storage.layouts)
+    if shared is not None:
+        yield Partner(tensor, shared.reach_bytes, shared.exact_bytes)
 
 
-def _meet(before: Span | None, after: Span | None) -> bool:
+def _meet(before: Lifetime | None, after: Lifetime | None) -> bool:
     return before is not None and after is not None and before.last == after.first
 
 
 def live_bytes(blocks: Rows[Block], units: int) -> list[int]:
     """Return the bytes that blocks take at each unit, those of partners as they gain most."""
-    found = [0] * units
+    live = [0] * units
     for block in blocks:
         for unit in range(block.first, block.last + 1):
-            found[unit] += block.size_bytes
+            live[unit] += block.size_bytes
         shared = sum(
-            saved_bytes(block.size_bytes, blocks[row.block].size_bytes, row)
-            for row in block.partners
-            if blocks[row.block].last == block.first
+            saved_bytes(block.size_bytes, blocks[partner.block].size_bytes, partner)
+            for partner in block.partners
+            if blocks[partner.block].last == block.first
         )
-        found[block.first] -= min(shared, block.size_bytes)
-    return found
+        live[block.first] -= min(shared, block.size_bytes)
+    return live

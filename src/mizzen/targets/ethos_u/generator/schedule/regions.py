@@ -56,7 +56,7 @@ def in_cache(storage: Storage, costs: Costs, limit_bytes: int) -> Storage:
         if not there:
             return storage  # of what must lie there, there is too much
         storage = min(
-            (_moved_out(storage, costs, tensor) for tensor in there), key=lambda row: row[0]
+            (_moved_out(storage, costs, tensor) for tensor in there), key=lambda moved: moved[0]
         )[1]
 
 
@@ -85,10 +85,17 @@ def with_copies(sequence: Sequence, costs: Costs, storage: Storage, limit_bytes:
 
 
 def _with_copy(sequence: Sequence, tensor: int, size_bytes: int) -> Sequence:
-    row = sequence.tensors[tensor]
+    far = sequence.tensors[tensor]
     number = len(sequence.tensors)
-    near = Tensor(f"{row.name} (copied)", row.shape, row.dtype, layout=Layout.NHWC)
-    copy = Copy(Origin(), tensor, 0, number, 0, size_bytes)
+    near = Tensor(f"{far.name} (copied)", far.shape, far.dtype, layout=Layout.NHWC)
+    copy = Copy(
+        origin=Origin(),
+        source=tensor,
+        source_offset_bytes=0,
+        destination=number,
+        destination_offset_bytes=0,
+        length_bytes=size_bytes,
+    )
     operations = [_reading(operation, tensor, number) for operation in sequence.operations]
     return replace(sequence, tensors=(*sequence.tensors, near), operations=(copy, *operations))
 
@@ -99,9 +106,9 @@ def _reading(operation: Operation, tensor: int, instead: int) -> Operation:
         return operation
     if isinstance(operation, Copy):
         return replace(operation, source=instead)
-    rows = {
-        name: replace(row, view=replace(row.view, tensor=instead))
+    changed = {
+        name: replace(map_, view=replace(map_.view, tensor=instead))
         for name in ("ifm", "ifm2")
-        if isinstance(row := getattr(operation, name, None), Map) and row.tensor == tensor
+        if isinstance(map_ := getattr(operation, name, None), Map) and map_.tensor == tensor
     }
-    return replace(operation, **rows)
+    return replace(operation, **changed)

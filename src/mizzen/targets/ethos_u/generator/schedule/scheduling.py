@@ -11,33 +11,27 @@ from mizzen.targets.ethos_u.generator.operations import Place, Schedule, Sequenc
 from mizzen.targets.ethos_u.generator.placement import Block, Placed, in_lines, place
 from mizzen.targets.ethos_u.generator.schedule.assembly import assemble
 from mizzen.targets.ethos_u.generator.schedule.divisions import Divider, Planned
-from mizzen.targets.ethos_u.generator.schedule.fetching import FARTHEST, Fetching, Plan
+from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.layouts import choose_layouts
 from mizzen.targets.ethos_u.generator.schedule.regions import in_cache, with_copies
 from mizzen.targets.ethos_u.generator.schedule.stages import Ground, Stage
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage, first_storage
 from mizzen.targets.ethos_u.generator.schedule.units import Costs
+from mizzen.targets.ethos_u.generator.tuned import (
+    ESTIMATED_EXCESS,
+    FARTHEST,
+    FAST,
+    MANY_BLOCKS,
+    NEGLIGIBLE_SLOWDOWN,
+    QUICK,
+    TENSOR_BYTE_CYCLES,
+    TENSOR_PLACEMENT_STATES,
+    THOROUGH,
+    Work,
+)
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
-AREA_CYCLES = 0.05
-ROOMS = ((1.0, 0.0), *((share, AREA_CYCLES) for share in (1.0, 0.94, 0.87, 0.78, 0.6)))
-"""What plans may use of the limit, and what a byte is worth that is in memory a unit longer.
-
-Tried in turn, until all that is staged finds a place.
-"""
-LESS = (1.0, 0.97, 0.94)
-"""Of that, what the plan may use if it is changed a little, for the same reason."""
-MANY_BLOCKS = 150
-"""Of more than this the exact search for places sees fewer states; each takes longer."""
-NEARLY = 1.03
-"""What all may take of the limit by estimated sizes: streams are up to so much shorter."""
-BYTE_PRICES_CYCLES = (0.0, 0.1, 1.0, 100.0)
-"""What a byte of a tensor is worth, tried in turn until all of them fit."""
-STATES_ALONE = 600
-"""Of the search for places of tensors alone, which is done often."""
-FREE = 1.002
-"""Cycles under a limit over those without, up to which nothing is done for it."""
 ENDLESS_BYTES = 1 << 40
 """For a memory without a limit."""
 
@@ -55,31 +49,7 @@ class Effort(Enum):
     THOROUGH = "thorough"
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """How much is tried.
-
-    starts      plans that are refined, for each size of memory
-    steps       units that all plans for one of them may have
-    placements  plans for which all is placed together, the best first, for each size of memory
-    states      of the exact search for places, and of it where there are many blocks
-    rooms       sizes of memory, as `ROOMS`
-    less        as `LESS`
-    """
-
-    starts: int
-    steps: int
-    placements: int
-    states: tuple[int, int] = (200_000, 15_000)
-    rooms: tuple[tuple[float, float], ...] = ROOMS
-    less: tuple[float, ...] = LESS
-
-
-EFFORTS = {
-    Effort.QUICK: _Work(1, 8_000, 1, (10_000, 5_000), ROOMS[1:5:2], LESS[:1]),
-    Effort.FAST: _Work(2, 40_000, 1),
-    Effort.THOROUGH: _Work(5, 40_000, 2),
-}
+EFFORTS = {Effort.QUICK: QUICK, Effort.FAST: FAST, Effort.THOROUGH: THOROUGH}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +68,17 @@ class Limits:
     def in_lines(self) -> Limits:
         """Return limits in whole lines of memory, as blocks are placed."""
         scratch, fast = (
-            None if row is None else in_lines(row) for row in (self.scratch_bytes, self.fast_bytes)
+            None if limit is None else in_lines(limit)
+            for limit in (self.scratch_bytes, self.fast_bytes)
         )
         return replace(self, scratch_bytes=scratch, fast_bytes=fast)
 
     def pins(self, sequence: Sequence) -> dict[int, Place]:
         """Return the places of those tensors of a sequence that must lie somewhere."""
-        rows = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
+        ends = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
         return {
             tensor: place
-            for tensors, places in rows
+            for tensors, places in ends
             if places is not None
             for tensor, place in zip(tensors, places, strict=True)
         }
@@ -157,17 +128,17 @@ class _Laid:
 def _laid_out(costs: Costs, limit_bytes: int, pins: Pins) -> _Laid:
     """Return the fastest units whose tensors fit a limit if layouts and blocks can do that."""
     tried: list[_Laid] = []
-    for price in BYTE_PRICES_CYCLES:
+    for price in TENSOR_BYTE_CYCLES:
         first = first_storage(costs.sequence, costs.machine, pins)
         storage = choose_layouts(first, costs, price)
-        found = _measured(storage, costs, limit_bytes)
-        tried.append(found)
-        if _is_free(found, limit_bytes):
+        laid = _measured(storage, costs, limit_bytes)
+        tried.append(laid)
+        if _is_free(laid, limit_bytes):
             break
         if price:
-            prices = dict.fromkeys(_crowded(found.ground, limit_bytes), price)
+            prices = dict.fromkeys(_crowded(laid.ground, limit_bytes), price)
             tried.append(_measured(storage, costs.priced(prices), limit_bytes))
-    return min(tried, key=lambda row: (max(row.peak_bytes, limit_bytes), row.cycles))
+    return min(tried, key=lambda laid: (max(laid.peak_bytes, limit_bytes), laid.cycles))
 
 
 def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
@@ -176,12 +147,12 @@ def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
     _, blocks = stage.blocks(costs.staging_region)
     # A peak that leaves room for all constants at once is low enough.
     goal = limit_bytes - sum(job.blob_bytes for job in stage.jobs)
-    placed = place(blocks, limit_bytes=goal, states=STATES_ALONE)
+    placed = place(blocks, limit_bytes=goal, states=TENSOR_PLACEMENT_STATES)
     # Where tensors do not come as close together as they might, constants have less room.
     lost = placed.peak_bytes - max(stage.live_bytes, default=0)
     reaches = {index: FARTHEST for index, job in enumerate(stage.jobs) if job.staged is not None}
     cycles = [
-        Fetching(stage.jobs, [room - lost - row for row in stage.live_bytes], ground.loads)
+        Fetching(stage.jobs, [room - lost - live for live in stage.live_bytes], ground.loads)
         .plan(reaches)
         .cycles
         for room in (max(limit_bytes, placed.peak_bytes), ENDLESS_BYTES)
@@ -191,7 +162,7 @@ def _measured(storage: Storage, costs: Costs, limit_bytes: int) -> _Laid:
 
 def _is_free(laid: _Laid, limit_bytes: int) -> bool:
     """Whether a limit keeps nothing out and costs next to nothing."""
-    return laid.peak_bytes <= limit_bytes and laid.cycles <= laid.free_cycles * FREE
+    return laid.peak_bytes <= limit_bytes and laid.cycles <= laid.free_cycles * NEGLIGIBLE_SLOWDOWN
 
 
 def _crowded(ground: Ground, limit_bytes: int) -> list[int]:
@@ -225,18 +196,18 @@ def _spilled(
     return ground, place(blocks, limit_bytes=limit_bytes).peak_bytes
 
 
-def _staged(ground: Ground, limit_bytes: int, work: _Work) -> Schedule:
+def _staged(ground: Ground, limit_bytes: int, work: Work) -> Schedule:
     """Return a schedule whose constants are staged within a limit."""
-    found = _fitted(ground, limit_bytes, work)
+    fitted = _fitted(ground, limit_bytes, work)
     region = ground.costs.staging_region
-    offsets = {region: found.offsets}
-    region_bytes = {int(region): found.size_bytes}
+    offsets = {region: fitted.offsets}
+    region_bytes = {int(region): fitted.size_bytes}
     if region is not RegionIndex.SCRATCH:
-        tensors, blocks = found.stage.blocks(RegionIndex.SCRATCH, found.plan.choices)
+        tensors, blocks = fitted.stage.blocks(RegionIndex.SCRATCH, fitted.plan.choices)
         slow = place(blocks)
         offsets[RegionIndex.SCRATCH] = dict(zip(tensors, slow.offsets_bytes, strict=True))
         region_bytes[int(RegionIndex.SCRATCH)] = taken_bytes(slow, ground.costs.sequence)
-    return assemble(found.stage, found.plan, offsets, region_bytes)
+    return assemble(fitted.stage, fitted.plan, offsets, region_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,22 +215,31 @@ class _Fitted:
     """A plan with addresses, and the bytes that all takes."""
 
     stage: Stage
-    plan: Plan
+    plan: FetchPlan
     offsets: dict[int, int]
     size_bytes: int
 
 
-def _fitted(ground: Ground, limit_bytes: int, work: _Work) -> _Fitted:
+def _fitted(ground: Ground, limit_bytes: int, work: Work) -> _Fitted:
     """Return units and a plan for them that can be placed within a limit."""
     for share, price in work.rooms:
         room = int(limit_bytes * share)
-        starts = Divider(ground, room, 0, price).starts()[: work.starts]
-        rows = [Divider(ground, room, work.steps, price).refined(row) for row in starts]
-        rows.sort(key=lambda row: row.cycles)
-        for row in rows[: work.placements]:
-            for less in work.less if price else (1.0,):
-                divider = Divider(ground, int(room * less), work.steps, price)
-                plan = row if less == 1 else divider.again(row)
+        starts = Divider(ground=ground, room_bytes=room, steps=0, byte_cycles=price).starts()[
+            : work.starts
+        ]
+        plans = [
+            Divider(ground=ground, room_bytes=room, steps=work.steps, byte_cycles=price).refined(
+                start
+            )
+            for start in starts
+        ]
+        plans.sort(key=lambda planned: planned.cycles)
+        for planned in plans[: work.placements]:
+            for less in work.shares if price else (1.0,):
+                divider = Divider(
+                    ground=ground, room_bytes=int(room * less), steps=work.steps, byte_cycles=price
+                )
+                plan = planned if less == 1 else divider.again(planned)
                 joint = _jointly(divider, plan, limit_bytes, work)
                 if joint is not None:
                     return joint
@@ -273,18 +253,26 @@ def _bare(ground: Ground) -> _Fitted:
     tensors, blocks = stage.blocks(ground.costs.staging_region, plan.choices)
     placed = place(blocks)
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=True))
-    return _Fitted(stage, plan, offsets, taken_bytes(placed, ground.costs.sequence))
+    return _Fitted(
+        stage=stage,
+        plan=plan,
+        offsets=offsets,
+        size_bytes=taken_bytes(placed, ground.costs.sequence),
+    )
 
 
-def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) -> _Fitted | None:
+def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -> _Fitted | None:
     """Return a plan with addresses, if all has a place within a limit.
 
     Constants are encoded only where their estimated sizes have a place, or nearly.
     """
-    if _placed(found.stage, found.plan, limit_bytes, work).peak_bytes > NEARLY * limit_bytes:
+    if (
+        _placed(planned.stage, planned.plan, limit_bytes, work).peak_bytes
+        > ESTIMATED_EXCESS * limit_bytes
+    ):
         return None
-    stage = found.stage.with_real_sizes(found.plan.reaches)
-    plan = divider.fetching(stage).plan(found.plan.reaches)
+    stage = planned.stage.with_real_sizes(planned.plan.reaches)
+    plan = divider.fetching(stage).plan(planned.plan.reaches)
     placed = _placed(stage, plan, limit_bytes, work)
     if placed.peak_bytes > limit_bytes:
         return None
@@ -293,15 +281,15 @@ def _jointly(divider: Divider, found: Planned, limit_bytes: int, work: _Work) ->
     offsets = dict(zip(tensors, placed.offsets_bytes, strict=False))
     plan.offsets = dict(zip(units, placed.offsets_bytes[len(tensors) :], strict=True))
     size_bytes = taken_bytes(placed, stage.ground.costs.sequence)
-    return _Fitted(stage, plan, offsets, size_bytes)
+    return _Fitted(stage=stage, plan=plan, offsets=offsets, size_bytes=size_bytes)
 
 
-def _placed(stage: Stage, plan: Plan, limit_bytes: int, work: _Work) -> Placed:
-    """Return places of tensors, and behind them of staged constants in the order of units."""
+def _placed(stage: Stage, plan: FetchPlan, limit_bytes: int, work: Work) -> Placed:
+    """Return places of tensors, and after them of staged constants in the order of units."""
     _, blocks = stage.blocks(stage.ground.costs.staging_region, plan.choices)
     more = [
         Block(stage.jobs[unit].blob_bytes, plan.start(unit), unit) for unit in sorted(plan.taken)
     ]
     count = len(blocks) + len(more)
-    states = work.states[count > MANY_BLOCKS] // max(1, count)
+    states = (work.many_states if count > MANY_BLOCKS else work.states) // max(1, count)
     return place([*blocks, *more], limit_bytes=limit_bytes, states=states)

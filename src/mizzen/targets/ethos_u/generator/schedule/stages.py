@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.machine.program import RegionIndex
 Ranges = tuple[Channels, ...]
 Divisions = Mapping[int, Ranges]
 """Of operations that are done in several units, the channels of each."""
-Blocks = tuple[list[int], list[Block]]
+TensorBlocks = tuple[list[int], list[Block]]
 """Tensors that lie in a memory, and a block for each."""
 
 
@@ -61,7 +61,7 @@ class Ground:
                 units.append(unit)
                 jobs.append(job)
                 live.append(apart[operation] if ranges else together[operation])
-        return Stage(self, tuple(units), tuple(jobs), tuple(live))
+        return Stage(ground=self, units=tuple(units), jobs=tuple(jobs), live_bytes=tuple(live))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,9 @@ class Stage:
         """Return the units of an operation."""
         return [index for index, unit in enumerate(self.units) if unit.operation == operation]
 
-    def blocks(self, region: RegionIndex, choices: Sequence[Choice | None] | None = None) -> Blocks:
+    def blocks(
+        self, region: RegionIndex, choices: Sequence[Choice | None] | None = None
+    ) -> TensorBlocks:
         """Return the tensors that lie in a region, and a block for each of them."""
         return blocks_of_units(self.ground.storage, self.units, region, choices)
 
@@ -100,7 +102,7 @@ def blocks_of_units(
     units: Sequence[Unit],
     region: RegionIndex,
     choices: Sequence[Choice | None] | None = None,
-) -> Blocks:
+) -> TensorBlocks:
     """Return the tensors that lie in a region, and a block for each of them, in units.
 
     choices  of units; None for the best ones, constants being staged where that gains
@@ -115,17 +117,17 @@ def blocks_of_units(
 
 
 def _best(unit: Unit) -> Choice | None:
-    found = unit.staged or unit.in_place
-    return found.best if found else None
+    ranked = unit.staged or unit.in_place
+    return ranked.best if ranked else None
 
 
 def _job(unit: Unit, costs: Costs) -> Job:
-    row = costs.sequence.operations[unit.operation]
-    if isinstance(row, Copy):
+    operation = costs.sequence.operations[unit.operation]
+    if isinstance(operation, Copy):
         bus = costs.machine.arena
-        cycles = bus.read_latency_cycles + row.length_bytes / bus.bytes_per_cycle
+        cycles = bus.read_latency_cycles + operation.length_bytes / bus.bytes_per_cycle
         return Job(None, None, moved_cycles=cycles)
     in_place = unit.in_place.best if unit.in_place else None
-    if unit.staged is None or not isinstance(row, Convolution):
+    if unit.staged is None or not isinstance(operation, Convolution):
         return Job(in_place, None)
     return Job(in_place, unit.staged.best, costs.blob_bytes(unit, unit.staged.best))

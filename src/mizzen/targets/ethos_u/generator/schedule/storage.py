@@ -43,15 +43,15 @@ class Storage:
 
     def with_layout(self, tensor: int, layout: Layout) -> Storage:
         """Return the same with another layout of one tensor."""
-        rows = list(self.layouts)
-        rows[tensor] = layout
-        return replace(self, layouts=tuple(rows))
+        layouts = list(self.layouts)
+        layouts[tensor] = layout
+        return replace(self, layouts=tuple(layouts))
 
     def with_region(self, tensor: int, region: RegionIndex) -> Storage:
         """Return the same with one tensor in another region."""
-        rows = list(self.regions)
-        rows[tensor] = region
-        return replace(self, regions=tuple(rows))
+        regions = list(self.regions)
+        regions[tensor] = region
+        return replace(self, regions=tuple(regions))
 
     def bus(self, tensor: int) -> Bus:
         """Return the bus that a tensor is reached through."""
@@ -67,20 +67,26 @@ class Storage:
     def traffic(self, operation: Computation, facts: Facts, constants: Constants | None) -> Traffic:
         """Return what an operation moves."""
         reads = tuple(
-            self._stored(row, shape)
-            for row, shape in zip(maps_read(operation), facts.inputs, strict=True)
+            self._stored(map_, shape)
+            for map_, shape in zip(maps_read(operation), facts.inputs, strict=True)
         )
         return Traffic(reads, self._stored(operation.ofm, facts.shape), constants)
 
-    def _stored(self, row: Map, shape: tuple[int, int, int]) -> Stored:
-        layout, stride = self.layouts[row.tensor], 0
-        if isinstance(row.view, Bytes):
-            layout, stride = row.view.layout, row.view.strides_bytes[1]
+    def _stored(self, map_: Map, shape: tuple[int, int, int]) -> Stored:
+        layout, stride = self.layouts[map_.tensor], 0
+        if isinstance(map_.view, Bytes):
+            layout, stride = map_.view.layout, map_.view.strides_bytes[1]
         else:
-            tensor = self.sequence.tensors[row.tensor]
-            stride = tensor.strides_bytes(layout)[1] * row.view.steps[1]
-        bus = self.bus(row.tensor)
-        return Stored(bus, shape, row.dtype.itemsize, layout is Layout.NHCWB16, stride)
+            tensor = self.sequence.tensors[map_.tensor]
+            stride = tensor.strides_bytes(layout)[1] * map_.view.steps[1]
+        bus = self.bus(map_.tensor)
+        return Stored(
+            bus=bus,
+            shape=shape,
+            element_bytes=map_.dtype.itemsize,
+            bricks=layout is Layout.NHCWB16,
+            stride_x=stride,
+        )
 
 
 def first_storage(
@@ -96,7 +102,7 @@ def first_storage(
         RegionIndex(pins[index].region) if index in pins else RegionIndex.SCRATCH
         for index in range(len(sequence.tensors))
     )
-    return Storage(sequence, machine, layouts, regions, pins)
+    return Storage(sequence=sequence, machine=machine, layouts=layouts, regions=regions, pins=pins)
 
 
 def _first_layout(depth: int) -> Layout:
@@ -105,23 +111,23 @@ def _first_layout(depth: int) -> Layout:
 
 def free_tensors(sequence: Sequence) -> list[bool]:
     """Tell of each tensor whether it may lie in any layout."""
-    found = [tensor.layout is None and tensor.role is Role.SCRATCH for tensor in sequence.tensors]
+    free = [tensor.layout is None and tensor.role is Role.SCRATCH for tensor in sequence.tensors]
     for operation in sequence.operations:
         if isinstance(operation, Copy):
-            found[operation.source] = found[operation.destination] = False
+            free[operation.source] = free[operation.destination] = False
             continue
-        for row in (*maps_read(operation), operation.ofm):
-            if not _takes_bricks(row, sequence.tensors[row.tensor].dtype.itemsize):
-                found[row.tensor] = False
+        for map_ in (*maps_read(operation), operation.ofm):
+            if not _takes_bricks(map_, sequence.tensors[map_.tensor].dtype.itemsize):
+                free[map_.tensor] = False
         if isinstance(operation, Pooling) and operation.mode is PoolingMode.REDUCE_SUM:
-            found[operation.ifm.tensor] = False
-    return found
+            free[operation.ifm.tensor] = False
+    return free
 
 
-def _takes_bricks(row: Map, element_bytes: int) -> bool:
+def _takes_bricks(map_: Map, element_bytes: int) -> bool:
     """Whether a map can be one of a tensor in bricks: of those it must have every column."""
-    if isinstance(row.view, Bytes) or row.view.steps[1] != 1:
+    if isinstance(map_.view, Bytes) or map_.view.steps[1] != 1:
         return False
-    every_column = row.view.steps[1] == 1 or row.view.shape[1] == 1
-    bricks = row.view.start[2] % BRICK == 0 and row.dtype.itemsize == element_bytes
+    every_column = map_.view.steps[1] == 1 or map_.view.shape[1] == 1
+    bricks = map_.view.start[2] % BRICK == 0 and map_.dtype.itemsize == element_bytes
     return bricks and every_column

@@ -67,28 +67,30 @@ class Costs:
         self._ranked: dict[_Lies, Ranked] = {}
 
     def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
-        """Return costs by which blocks of some operations are to fall behind their input.
+        """Return costs by which blocks of some operations are to write later than they read.
 
         byte_cycles  of operations, what a byte that is written too early is worth
         """
-        found = copy(self)
-        found._ranked = {}
-        rows: dict[int, float] = {}
+        priced = copy(self)
+        priced._ranked = {}
+        row_cycles: dict[int, float] = {}
         for operation, price in byte_cycles.items():
-            row = self.sequence.operations[operation]
-            if not isinstance(row, Copy):
-                row_bytes = row.ofm.elements // row.ofm.shape[0] * row.ofm.dtype.itemsize
-                rows[operation] = price * row_bytes
-        found._row_cycles = rows
-        return found
+            computed = self.sequence.operations[operation]
+            if not isinstance(computed, Copy):
+                row_bytes = (
+                    computed.ofm.elements // computed.ofm.shape[0] * computed.ofm.dtype.itemsize
+                )
+                row_cycles[operation] = price * row_bytes
+        priced._row_cycles = row_cycles
+        return priced
 
     def facts(self, operation: int, channels: Channels | None = None) -> Facts:
         """Return the facts of an operation, or of some channels of it."""
         key = operation, channels
         if key not in self._facts:
-            row = self.sequence.operations[operation]
-            assert not isinstance(row, Copy)
-            self._facts[key] = facts_of(row, channels)
+            computed = self.sequence.operations[operation]
+            assert not isinstance(computed, Copy)
+            self._facts[key] = facts_of(computed, channels)
         return self._facts[key]
 
     def users(self, tensor: int) -> tuple[int, ...]:
@@ -97,8 +99,8 @@ class Costs:
             self._users = [() for _ in self.sequence.tensors]
             for index, operation in enumerate(self.sequence.operations):
                 if not isinstance(operation, Copy):
-                    for row in {*tensors_read(operation), tensor_written(operation)}:
-                        self._users[row] = *self._users[row], index
+                    for used in {*tensors_read(operation), tensor_written(operation)}:
+                        self._users[used] = *self._users[used], index
         return self._users[tensor]
 
     def staged_cycles(self, storage: Storage, operations: Iterable[int]) -> float:
@@ -107,24 +109,29 @@ class Costs:
 
     def blob(self, operation: int, channels: Channels | None, choice: Choice) -> Blob:
         """Return the constants of a convolution as a block needs them."""
-        row = self.sequence.operations[operation]
-        assert isinstance(row, Convolution)
+        convolution = self.sequence.operations[operation]
+        assert isinstance(convolution, Convolution)
         blocking = choice.blocking
-        whole = channels or (0, len(row.weights))
-        return encode(row, whole, blocking.block[2], blocking.part_kernel, self.accelerator)
+        whole = channels or (0, len(convolution.weights))
+        return encode(convolution, whole, blocking.block[2], blocking.part_kernel, self.accelerator)
 
     def unit(self, storage: Storage, operation: int, channels: Channels | None = None) -> Unit:
         """Return an operation with its best blocks, for where everything lies."""
-        row = self.sequence.operations[operation]
-        if isinstance(row, Copy):
-            return Unit(operation, None, None, None)
-        if not isinstance(row, Convolution):
-            return Unit(operation, channels, self.ranked(storage, operation, channels, None), None)
+        done = self.sequence.operations[operation]
+        if isinstance(done, Copy):
+            return Unit(operation=operation, channels=None, in_place=None, staged=None)
+        if not isinstance(done, Convolution):
+            return Unit(
+                operation=operation,
+                channels=channels,
+                in_place=self.ranked(storage, operation, channels, None),
+                staged=None,
+            )
         in_place = self.ranked(storage, operation, channels, self.machine.constants)
         if self.machine.constants == self.machine.cache:
-            return Unit(operation, channels, in_place, None)
+            return Unit(operation=operation, channels=channels, in_place=in_place, staged=None)
         staged = self.ranked(storage, operation, channels, self.machine.cache)
-        return Unit(operation, channels, in_place, staged)
+        return Unit(operation=operation, channels=channels, in_place=in_place, staged=staged)
 
     def staged(self, storage: Storage, operation: int) -> Choice:
         """Return the best block of an operation whose constants lie in the fastest memory."""
@@ -136,20 +143,20 @@ class Costs:
         self, storage: Storage, operation: int, channels: Channels | None, bus: Bus | None
     ) -> Ranked:
         """Return the blocks of an operation; `bus` is that through which constants are read."""
-        row = self.sequence.operations[operation]
-        assert not isinstance(row, Copy)
+        computed = self.sequence.operations[operation]
+        assert not isinstance(computed, Copy)
         lies = tuple(
             (storage.layouts[map_.tensor], storage.regions[map_.tensor])
-            for map_ in (*maps_read(row), row.ofm)
+            for map_ in (*maps_read(computed), computed.ofm)
         )
         key = operation, channels, bus and bus.port, bus is self.machine.cache, lies
         if key not in self._ranked:
-            self._ranked[key] = self._rank(row, storage, operation, channels, bus)
+            self._ranked[key] = self._rank(computed, storage, operation, channels, bus)
         return self._ranked[key]
 
     def _rank(
         self,
-        row: Computation,
+        computed: Computation,
         storage: Storage,
         operation: int,
         channels: Channels | None,
@@ -157,11 +164,11 @@ class Costs:
     ) -> Ranked:
         facts = self.facts(operation, channels)
         traffics = tuple(
-            storage.traffic(row, facts, self._constants(operation, channels, part_kernel, bus))
+            storage.traffic(computed, facts, self._constants(operation, channels, part_kernel, bus))
             for part_kernel in traversals(facts)
         )
         price = self._row_cycles.get(operation, 0.0)
-        return ranked(facts, demand_of(row), traffics, self.machine, price)
+        return ranked(facts, demand_of(computed), traffics, self.machine, price)
 
     def blob_bytes(self, unit: Unit, choice: Choice) -> int:
         """Return the size of the constants that a block needs, nearly and rather too large."""
@@ -185,15 +192,22 @@ class Costs:
         if channels is None:
             return whole
         share = (channels[1] - channels[0]) / self.facts(operation).shape[2]
-        return tuple(GRANULE_BYTES * (math.ceil(row * share / GRANULE_BYTES) + 1) for row in whole)
+        return tuple(
+            GRANULE_BYTES * (math.ceil(length * share / GRANULE_BYTES) + 1) for length in whole
+        )
 
     def _encoded(self, operation: int, part_kernel: bool) -> tuple[int, ...]:
         """Return the lengths of all streams for a traversal; the block's depth is a usual one."""
-        row = self.sequence.operations[operation]
-        assert isinstance(row, Convolution)
-        depth = usual(row, self.facts(operation), self.accelerator).block[2]
+        convolution = self.sequence.operations[operation]
+        assert isinstance(convolution, Convolution)
+        depth = usual(convolution, self.facts(operation), self.accelerator).block[2]
         blob = encode(
-            row, (0, len(row.weights)), depth, part_kernel, self.accelerator, Compression.QUICK
+            convolution,
+            (0, len(convolution.weights)),
+            depth,
+            part_kernel,
+            self.accelerator,
+            Compression.QUICK,
         )
         return tuple(
             length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)

@@ -2,7 +2,7 @@
 
 Blocks go through input, array, output and writing, each unit at work on another block, so that the
 slowest decides; what all readers and writers have on a bus is a bound of its own. Filling and
-draining are told apart: how much of them shows depends on the operations before and behind.
+draining are told apart: how much of them shows depends on the operations before and after.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _AT_END = np.array([[[bool(ends & bit) for bit in (4, 2, 1)]] for ends in range(
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Events:
     """Cycles of each block.
 
     fetch  until the array has its first input
@@ -66,10 +66,10 @@ class Span:
     @property
     def main(self) -> Cycles:
         """Cycles from the first input to the last block's leaving, without transfers beside."""
-        found = self.units
+        busiest = self.units
         for cycles in self.ports.values():
-            found = np.maximum(found, cycles)
-        return found
+            busiest = np.maximum(busiest, cycles)
+        return busiest
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,9 @@ class _Moved:
     run_bytes: Cycles
 
 
-def spans(
+def events(
     facts: Facts, blocks: Blocks, part_kernel: bool, traffic: Traffic, machine: Machine
-) -> Span:
+) -> Events:
     """Return the cycles of an operation with each of the blocks."""
     counts = -(-np.array(facts.shape) // blocks)
     jobs = jobs_of(facts, part_kernel)
@@ -97,10 +97,16 @@ def spans(
     ports.add(wrote.bus.port, shared, alone)
     if traffic.constants is not None:
         _constants(facts, counts, traffic.constants, ports)
-    latency = max((row.bus.read_latency_cycles for row in reads), default=0)
-    moves = _Moves(latency, fetch, wrote.bus.write_latency_cycles, alone * share, jobs)
+    latency = max((moved.bus.read_latency_cycles for moved in reads), default=0)
+    moves = _Moves(
+        fetch_latency=latency,
+        fetch=fetch,
+        write_latency=wrote.bus.write_latency_cycles,
+        write=alone * share,
+        jobs=jobs,
+    )
     units, short = _units(facts, blocks, part_kernel, traffic, machine, moves)
-    return Span(
+    return Events(
         fetch=latency + fetch,
         units=units,
         drain=short + moves.write_latency + moves.write,
@@ -159,7 +165,12 @@ def _constants(facts: Facts, counts: Ints, constants: Constants, ports: _Ports) 
     for bytes_ in constants.streams_bytes:
         if bytes_:
             run = np.full(len(counts), float(bytes_))
-            moved = _Moved(constants.bus, (times * bytes_).astype(np.float64), run, run)
+            moved = _Moved(
+                bus=constants.bus,
+                bytes_=(times * bytes_).astype(np.float64),
+                block_bytes=run,
+                run_bytes=run,
+            )
             shared, alone = _use_run(moved, run, reads=True)
             ports.add(constants.bus.port, shared, alone)
 
@@ -189,8 +200,8 @@ def _read(facts: Facts, index: int, blocks: Blocks, stored: Stored, machine: Mac
     counts = -(-np.array(facts.shape) // blocks)
     size = stored.element_bytes
     sides = [tuple(np.unique(blocks[:, axis]).tolist()) for axis in range(3)]
-    rows = along(axes[0], sides[0], 0, beat)
-    columns = along(axes[1], sides[1], 0, beat)
+    down = along(axes[0], sides[0], 0, beat)
+    across = along(axes[1], sides[1], 0, beat)
     tall, wide, deep = blocks.T
     every = facts.kind in EVERY_CHANNEL or shape[2] == 1
     if every:
@@ -202,25 +213,25 @@ def _read(facts: Facts, index: int, blocks: Blocks, stored: Stored, machine: Mac
         bricks = up(shape[2], BRICK) * counts[:, 2] if every else _bricks(shape[2], deep)
         brick_total = bricks * BRICK * size
         brick_most = up(depth_most, BRICK) * BRICK * size
-        total = rows.total[tall] * columns.total[wide] * brick_total
-        block = rows.most[tall] * columns.most[wide] * brick_most
-        run = BRICK * size * columns.most[wide]
+        total = down.total[tall] * across.total[wide] * brick_total
+        block = down.most[tall] * across.most[wide] * brick_most
+        run = BRICK * size * across.most[wide]
         return _moved(stored, total * times, block * times, run)
-    return _row_major(stored, axes[1], sides[1], blocks, rows.total[tall], rows.most[tall],
-                      columns.total[wide], columns.most[wide], (depth_total, depth_most),
+    return _row_major(stored, axes[1], sides[1], blocks, down.total[tall], down.most[tall],
+                      across.total[wide], across.most[wide], (depth_total, depth_most),
                       counts[:, 2], times, beat, every=every)  # fmt: skip
 
 
 def _bricks(channels: int, deep: Ints) -> Ints:
     """Return the bricks that the blocks along the depth touch in all."""
-    found = np.zeros(len(deep), np.int64)
+    bricks = np.zeros(len(deep), np.int64)
     depths: list[int] = np.unique(deep).tolist()
     for depth in depths:
         starts = range(0, channels, depth)
-        found[deep == depth] = sum(
+        bricks[deep == depth] = sum(
             up(min(start + depth, channels), BRICK) - start // BRICK for start in starts
         )
-    return found
+    return bricks
 
 
 def _row_major(
@@ -268,7 +279,10 @@ def _pixel_beats(total: Ints, most: Ints, slices: Ints, size: int, beat: int) ->
 
 def _moved(stored: Stored, total: Ints, block: Ints, run: Ints) -> _Moved:
     return _Moved(
-        stored.bus, total.astype(np.float64), block.astype(np.float64), run.astype(np.float64)
+        bus=stored.bus,
+        bytes_=total.astype(np.float64),
+        block_bytes=block.astype(np.float64),
+        run_bytes=run.astype(np.float64),
     )
 
 
@@ -276,11 +290,15 @@ def _axis(facts: Facts, shape: tuple[int, int, int], axis: int, times: int) -> A
     size, extent = facts.shape[axis], shape[axis]
     if axis == 2 or facts.kind is Kind.ELEMENTWISE:
         broadcast = extent == 1 and size > 1
-        return Axis(size, extent, 0 if broadcast else 1, 1, 0, 1, 0)
+        return Axis(
+            size=size, extent=extent, stride=0 if broadcast else 1, span=1, pad=0, factor=1, most=0
+        )
     factor = 1 if facts.upscale is UpscaleMode.NONE else 2
     most = min(facts.kernel[axis], SUBKERNEL) if times > 1 else 0
     stride, span, pad = facts.strides[axis], facts.kernel[axis], facts.pads[axis]
-    return Axis(size, extent, stride, span, pad, factor, most)
+    return Axis(
+        size=size, extent=extent, stride=stride, span=span, pad=pad, factor=factor, most=most
+    )
 
 
 def _wrote(facts: Facts, blocks: Blocks, counts: Ints, stored: Stored, machine: Machine) -> _Moved:
@@ -295,7 +313,7 @@ def _wrote(facts: Facts, blocks: Blocks, counts: Ints, stored: Stored, machine: 
         total = height * width * bricks * BRICK * size
         block = tallest * widest * up(deepest, BRICK) * BRICK * size
         return _moved(stored, total, block, BRICK * size * widest)
-    axis = Axis(width, width, 1, 1, 0, 1, 0)
+    axis = Axis(size=width, extent=width, stride=1, span=1, pad=0, factor=1, most=0)
     sides = tuple(np.unique(wide).tolist())
     return _row_major(
         stored, axis, sides, blocks, np.full(len(blocks), height), tallest,
@@ -312,7 +330,7 @@ def _units(
     machine: Machine,
     moves: _Moves,
 ) -> tuple[Cycles, Cycles]:
-    """Return the cycles of all blocks, and what the last one adds behind the slower unit."""
+    """Return the cycles of all blocks, and what the last one adds after the slower unit."""
     rate = output_rate(facts, machine.accelerator, simple=True)
     constants = traffic.constants
     bias = BIAS_BYTES * constants.bus.read_latency_cycles / BIAS_PREFETCH_BYTES if constants else 0

@@ -50,10 +50,10 @@ class Formula:
     @property
     def total(self) -> Cycles:
         """Cycles if no transfer is left to wait for."""
-        found = np.floor(self.own)
+        busiest = np.floor(self.own)
         for cycles in self.memory.values():
-            found = np.maximum(found, np.floor(cycles))
-        return found
+            busiest = np.maximum(busiest, np.floor(cycles))
+        return busiest
 
 
 def formula(
@@ -126,13 +126,13 @@ def _mac(facts: Facts, counts: Ints, part_kernel: bool, machine: Machine) -> Cyc
 
 
 def _fetch(covered: Blocks, traffic: Traffic) -> Cycles:
-    found = np.zeros(len(covered))
+    slowest = np.zeros(len(covered))
     for stored in traffic.reads:
         elements = np.prod(np.minimum(covered, stored.shape), axis=1)
         moved = inflated(elements * stored.element_bytes, stored.bus, _read_burst(stored, covered))
         cycles = stored.bus.read_latency_cycles + moved // stored.bus.bytes_per_cycle
-        found = np.maximum(found, cycles)
-    return found
+        slowest = np.maximum(slowest, cycles)
+    return slowest
 
 
 def _write(facts: Facts, blocks: Blocks, traffic: Traffic, machine: Machine) -> Cycles:

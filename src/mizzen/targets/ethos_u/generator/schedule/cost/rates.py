@@ -41,19 +41,19 @@ def output_rate(facts: Facts, accelerator: Accelerator, *, simple: bool) -> floa
 
     simple  whether an addition whose operands are both scaled in 16 bits is as fast as it is
     """
-    row = OUTPUT_RATES[accelerator.macs_per_core]
-    least = {Function.TABLE: row.table, Function.RELU: row.relu}.get(facts.function, 0.0)
+    rates = OUTPUT_RATES[accelerator.macs_per_core]
+    least = {Function.TABLE: rates.table, Function.RELU: rates.relu}.get(facts.function, 0.0)
     match facts.kind, facts.mode:
         case Kind.ELEMENTWISE, mode if facts.input_bits == 32:
-            rate = row.word_unary if mode in UNARY_NAMES else row.word_binary
+            rate = rates.word_unary if mode in UNARY_NAMES else rates.word_binary
         case Kind.ELEMENTWISE, "MUL":
-            rate = row.multiply_to_word if facts.output_bits == 32 else row.multiply
+            rate = rates.multiply_to_word if facts.output_bits == 32 else rates.multiply
         case Kind.ELEMENTWISE, "ADD" | "SUB":
-            rate = row.add_simple if simple and facts.simple else row.add
+            rate = rates.add_simple if simple and facts.simple else rates.add
         case Kind.POOL, "MAX":
-            rate = row.maximum
+            rate = rates.maximum
         case _:
-            rate = row.multiply if facts.accumulators is AccFormat.I40 else row.other
+            rate = rates.multiply if facts.accumulators is AccFormat.I40 else rates.other
     return max(rate, least) / accelerator.cores
 
 
@@ -66,8 +66,8 @@ def unit_of(facts: Facts, accelerator: Accelerator) -> Shape:
 
 def pause_cycles(facts: Facts, accelerator: Accelerator) -> int:
     """Return what accumulators need before they take the next product."""
-    row = DELAYS.get(accelerator.macs_per_core, LONGEST_PIPELINE)
-    return row.wide if facts.accumulators is AccFormat.I40 else row.word
+    delay = DELAYS.get(accelerator.macs_per_core, LONGEST_PIPELINE)
+    return delay.wide if facts.accumulators is AccFormat.I40 else delay.word
 
 
 def steps_of(facts: Facts, part_kernel: bool) -> int:

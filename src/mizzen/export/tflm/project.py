@@ -1,0 +1,100 @@
+"""An artifact as a project of TensorFlow Lite Micro for a board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mizzen.artifact.control_step import ControlStep
+from mizzen.artifact.ethos_u import npu_operator
+from mizzen.artifact.resources import VariableStep
+from mizzen.artifact.saving import own_ending
+from mizzen.artifact.steps import CpuStep, NpuStep, is_npu, read_network
+from mizzen.boards import Role
+from mizzen.diagnostics import fail
+from mizzen.export.checkouts import DRIVER, TFLM
+from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
+from mizzen.export.tflm.arena import arena_of, variables_of
+from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
+from mizzen.package.tflm import OPERATORS, TflmModel, TflmOperator, project_files
+
+if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.frontends.tflite import Model
+
+OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)
+"""What TensorFlow Lite Micro's interpreter executes."""
+
+
+def tflm_project(artifact: Artifact, request: Request) -> Project:
+    """Return the project of an artifact.
+
+    E471 for an operator that TensorFlow Lite Micro has not, E472 for what is no TFLite network,
+    E415 for an NPU or memory mode that the board does not have, E468 if a memory of the board is
+    too small, E701 to E707 for what its kernels refuse, E711 to E713 for inputs that do not fit.
+    """
+    _require_network(artifact)
+    mode = request.mode_for(artifact)
+    around = surroundings(artifact, request, mode)
+    found = _model(artifact)
+    needed = {
+        Role.MODEL: len(found.network),
+        Role.ARENA: found.arena_bytes,
+        Role.FAST: found.fast_bytes,
+    }
+    require_memory(request.board, mode, needed)
+    example = example_of(artifact, request.inputs)
+    files = project_files(found, around, example)
+    kinds = [row.kind for row in found.operators]
+    asked = (TFLM, DRIVER) if found.on_npu else (TFLM,)
+    missing = [row.variable for row in asked if row.variable not in around.checkouts]
+    return Project(files, kinds, needed, mode, example.inferences, missing)
+
+
+def _require_network(artifact: Artifact) -> None:
+    ending = own_ending(artifact.data)
+    if ending != ".tflite":
+        reason = f"is a {ending} file"
+    elif not all(isinstance(step, OWN_STEPS) for step in artifact.steps):
+        reason = "has numbers around it that PyTorch converts"
+    else:
+        return
+    raise fail(
+        "E472",
+        f"TensorFlow Lite Micro executes TFLite networks, and {artifact.name} {reason}",
+        help="choose --to c or --to executorch; what was compiled of a .tflite goes as it is",
+    )
+
+
+def _model(artifact: Artifact) -> TflmModel:
+    model = read_network(artifact.data, artifact.name)
+    npu = [
+        npu_operator(seen_from(model, reached_from(model, subgraph.index)), row)
+        for subgraph in model.subgraphs
+        for row in subgraph.operators
+        if is_npu(row)
+    ]
+    return TflmModel(
+        artifact.data,
+        _operators(model),
+        arena_of(model).least_bytes,
+        max((row.scratch_fast_bytes or 0 for row in npu), default=0),
+        variables_of(model),
+        bool(npu),
+    )
+
+
+def _operators(model: Model) -> Sequence[TflmOperator]:
+    """Return the operators of all subgraphs, each once. E471 for one that there is not."""
+    found: dict[str, TflmOperator] = {}
+    for subgraph in model.subgraphs:
+        for operator in subgraph.operators:
+            if operator.kind not in OPERATORS:
+                raise fail(
+                    "E471",
+                    f"TensorFlow Lite Micro must have a kernel for {operator.kind}, and has none",
+                    origin=model.origin(operator, subgraph),
+                    help="replace the operator in the model, or export --to c",
+                )
+            found[operator.kind] = OPERATORS[operator.kind]
+    return list(found.values())
