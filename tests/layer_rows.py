@@ -108,10 +108,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.isa",
     ),
     "mizzen.targets.ethos_u.judge": (),
-    "mizzen.targets.ethos_u.judge.codec": (
-        "mizzen.diagnostics",
-        "mizzen.workers",
-    ),
+    "mizzen.targets.ethos_u.judge.codec": ("mizzen.diagnostics",),
     "mizzen.targets.ethos_u.judge.sim": (
         "mizzen.diagnostics",
         "mizzen.isa",

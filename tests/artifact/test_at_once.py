@@ -26,7 +26,6 @@ from mizzen.cpu import tflm
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import Record, read, write
 from mizzen.flatbuffer.tflite import SCHEMA
-from mizzen.targets.ethos_u.judge.codec import decoding
 from mizzen.targets.ethos_u.judge.sim import machine
 
 from .networks import N78, U55, U85, Array, convolutions, islands, random
@@ -181,7 +180,6 @@ class TestForks:
 
         def work() -> int:
             assert not tflm._workers
-            assert not decoding._workers
             answers(artifact, inputs)
             return tflm._workers[0].process.pid
 
@@ -193,7 +191,7 @@ class TestForks:
         artifact = CASES["with the CPU"]()
         inputs = given(artifact, 1)
         expected = answers(artifact, inputs)
-        with tflm._workers.lock, decoding._workers.lock:
+        with tflm._workers.lock:
             thread = threading.Thread(target=lambda: found.append(in_a_fork(work)))
             found: list[object] = []
 
@@ -293,56 +291,6 @@ class TestEndedWorkers:
         )
         monkeypatch.undo()
         assert wrong(answers(artifact, inputs), expected) == 0
-
-    def test_the_codec_is_asked_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        artifact = CASES["ethos-u55"]()
-        expected = answers(CASES["ethos-u55"](), given(artifact, 1))
-        old = decoding._workers[0]
-        old.process.send_signal(signal.SIGSTOP)
-        threading.Timer(0.2, old.process.kill).start()
-        assert wrong(answers(artifact, given(artifact, 1)), expected) == 0
-        assert decoding._workers[0] is not old
-
-    def test_a_codec_that_is_always_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        exchange = decoding._Worker._exchange
-
-        def ended(worker: decoding._Worker, stream: bytes) -> decoding.Weights | None:
-            worker.process.kill()
-            worker.process.wait()
-            return exchange(worker, stream)
-
-        monkeypatch.setattr(decoding._Worker, "_exchange", ended)
-        artifact = mizzen.compile(convolutions(), U55, prove="off")
-        assert error_of(lambda: artifact.run(*given(artifact, 1))).startswith(
-            "error[E625]: the process that decodes weights must go on, but something ended it "
-            "twice with SIGKILL"
-        )
-        monkeypatch.undo()
-        assert len(answers(artifact, given(artifact, 1))) == 1
-
-    def test_a_codec_that_is_late_is_ended(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        artifact = CASES["ethos-u55"]()
-        expected = answers(CASES["ethos-u55"](), given(artifact, 1))
-        old = decoding._workers[0]
-        old.process.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr(decoding, "TIME_LIMIT_SECONDS", 0.1)
-        assert error_of(lambda: artifact.run(*given(artifact, 1))).startswith("error[E624]")
-        monkeypatch.undo()
-        assert old.process.poll() is not None
-        assert wrong(answers(artifact, given(artifact, 1)), expected) == 0
-
-    def test_an_interrupt_leaves_no_half_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        artifact = CASES["ethos-u55"]()
-
-        def interrupted(*arguments: object) -> None:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(decoding._Worker, "_exactly", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            artifact.run(*given(artifact, 1))
-        monkeypatch.undo()
-        expected = answers(CASES["ethos-u55"](), given(artifact, 1))
-        assert wrong(answers(artifact, given(artifact, 1)), expected) == 0
 
     def test_a_session_whose_call_failed_midway_says_so(
         self, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""Python processes that do for this one what may end a process: kernels and codecs of others.
+"""Python processes that do for this one what may end a process: kernels and compilers of others.
 
 A kernel that trusts a damaged file ends its process, loops, or writes anywhere; a user's program
 must get an answer all the same. So a script of Mizzen's runs it, started once and asked again and

@@ -1,8 +1,6 @@
-"""Blobs and the order of weights, against Vela's own codec and the simulator's readers."""
+"""Blobs and the order of weights, against Vela's codec and the simulator's readers."""
 
 from __future__ import annotations
-
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -67,7 +65,8 @@ def orders(draw: st.DrawFn) -> StreamOrder:
 @given(orders(), st.integers(0, 2**32 - 1))
 def test_the_order_is_that_of_velas_encoder(order: StreamOrder, seed: int) -> None:
     weights = np.random.default_rng(seed).integers(-255, 256, order.shape).astype(np.int16)
-    encoded, padded = import_module("ethosu.mlw_codec").reorder_encode(
+    codec = pytest.importorskip("ethosu.mlw_codec", reason="Vela is not installed")
+    encoded, padded = codec.reorder_encode(
         8,
         order.microblock,
         weights,

@@ -327,7 +327,7 @@ def _has_integers(model: Model) -> bool:
 def _begun(model: Model, options: ProofOptions) -> NetworkProof | MizzenError:
     """Return the proof of a network, its reference computed; else why it has none.
 
-    What it needs is imported here, and worker processes start, while the compiler is at work too.
+    What it needs is imported here, while the compiler is at work too.
     """
     from mizzen.frontends.tflite.lower import lower
 
@@ -335,9 +335,6 @@ def _begun(model: Model, options: ProofOptions) -> NetworkProof | MizzenError:
         lowered = lower(model)
     except MizzenError as error:  # tensors that are no arrays of numbers
         return error
-    from mizzen.targets.ethos_u.judge.codec import decoding
-
-    decoding.begin()
     from mizzen.compiler.ethos_u.bounds import bounds_of
     from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 

@@ -5,10 +5,10 @@ walks weights in the order of its blocks, and a stream made for another block de
 places. `blob` puts the parts of a blob together; `order` says where each weight of a stream
 belongs, both ways.
 
-The format leaves much to whoever writes it. `coding` says what there is to choose: slices, how
-weights are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by
-price, `bitstream` writes, `compression` takes the smaller of what came and of what Arm's own
-encoder makes of the same weights. `written` makes streams with gaps, for products of two maps.
+The format leaves much to what writes it. `coding` says what there is to choose: slices, how weights
+are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by price,
+`bitstream` writes, `compression` says how hard is tried. `written` makes streams with gaps, for
+products of two maps.
 
 It must not know schedules, addresses, nor what judges streams: simulator and checker hold the same
 order a second time, written apart.

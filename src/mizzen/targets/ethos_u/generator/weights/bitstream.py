@@ -1,8 +1,9 @@
 """Writes sections of weights as bits.
 
 A slice is chunks: the unary parts of 12 symbols at once (8, or 12, where symbols are raw) and of
-zero runs, each chunk's remainders behind the unary parts of the next. The decoder reads symbols or
-runs, or both, by which is behind the other; whoever writes has to do as it does.
+zero runs, each chunk's remainders after the unary parts of the next. The decoder reads symbols or
+runs, or both, by how many of each it has; what writes has to do as it does. All slices of a stream
+are laid out at once.
 
 Ref: the decoder of `ethosu.mlw_codec`, Vela 5.2.0.
 """
@@ -17,12 +18,12 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.weights.coding import (
     END_OF_STREAM,
+    MAPPING_BITS,
     NO_ZERO_RUNS,
     RAW_DIVISOR,
-    Coding,
+    SLICE_BITS,
     Mapping,
     Section,
-    Slice,
     codes_of,
 )
 
@@ -34,10 +35,12 @@ SHORT_RAW_BITS = 5
 SHORT_RUN_DIVISOR = 3
 AHEAD = 8
 """Symbols read ahead of their runs before symbols wait."""
+END_BITS = 3
 STREAM_ALIGNMENT_BITS = 128
 WORD_BITS = 32
 
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 def write(values: npt.NDArray[np.int16], sections: Sequence[Section]) -> bytes:
@@ -47,35 +50,45 @@ def write(values: npt.NDArray[np.int16], sections: Sequence[Section]) -> bytes:
 
 def write_codes(codes: npt.NDArray[np.int16], sections: Sequence[Section]) -> bytes:
     """Return the stream of the codes of weights, as `write` does."""
+    slices = _Slices.of(sections)
+    numbers = _numbers(codes, sections)
+    symbols = _chunks_of_symbols(numbers.symbols, slices)
+    runs = _chunks_of_runs(numbers.runs, slices)
+    turns = _turns(slices, symbols, runs)
+    sizes = np.zeros((turns.count, 6), np.int64)
+    sizes[turns.first_of_slice, 0] = slices.header_bits
+    for kind, (chunks, turn) in enumerate(((symbols, turns.symbols), (runs, turns.runs))):
+        sizes[turn, 1 + kind] = chunks.first_bits
+        sizes[turn, 3] += chunks.second_bits
+        sizes[turn + 1, 4 + kind] = chunks.ended * chunks.width_of_chunk
+    starts = (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)
     bits = _Bits()
-    start = 0
-    for section in sections:
-        _write_section(bits, codes[start : start + section.weights], section)
-        start += section.weights
-    bits.add(END_OF_STREAM, 3)
-    return bits.finish()
+    _place_headers(bits, slices, starts[turns.first_of_slice, 0])
+    for kind, (chunks, turn) in enumerate(((symbols, turns.symbols), (runs, turns.runs))):
+        bits.place(chunks.first, starts[turn, 1 + kind])
+        bits.place(chunks.second, starts[turn, 3])
+        bits.place(chunks.remainders, chunks.places_of_remainders(starts[turn + 1, 4 + kind]))
+    size = int(sizes.sum())
+    bits.place(np.array([END_OF_STREAM]), np.array([size]))
+    return bits.finish(size + END_BITS)
 
 
 @dataclass(slots=True)
 class _Bits:
     """Fields and where they begin, in bits."""
 
-    size: int = 0
     values: list[Numbers] = field(default_factory=list[Numbers])
     positions: list[Numbers] = field(default_factory=list[Numbers])
 
-    def add(self, value: int, width: int) -> None:
-        self.place(np.array([value]), np.array([self.size]))
-        self.size += width
-
     def place(self, values: Numbers, positions: Numbers) -> None:
+        """Put values of at most 32 bits at positions."""
         self.values.append(values)
         self.positions.append(positions)
 
-    def finish(self) -> bytes:
-        """Return all bytes; what is behind the last field is ones."""
+    def finish(self, size: int) -> bytes:
+        """Return all bytes; what is after the last field, `size` bits from the first, is ones."""
         values, positions = np.concatenate(self.values), np.concatenate(self.positions)
-        end = -(-self.size // STREAM_ALIGNMENT_BITS) * STREAM_ALIGNMENT_BITS
+        end = -(-size // STREAM_ALIGNMENT_BITS) * STREAM_ALIGNMENT_BITS
         shifted = values << positions % WORD_BITS
         words = positions // WORD_BITS
         # No two fields share a bit: their sum is their union, exact in 53 bits.
@@ -83,142 +96,277 @@ class _Bits:
         high = np.bincount(words + 1, shifted >> WORD_BITS, end // WORD_BITS + 1)
         whole = (low + high).astype(np.uint32)[: end // WORD_BITS]
         data = np.unpackbits(whole.astype("<u4").view(np.uint8), bitorder="little")
-        data[self.size :] = 1
+        data[size:] = 1
         return np.packbits(data, bitorder="little").tobytes()
 
 
-def _write_section(bits: _Bits, codes: npt.NDArray[np.int16], section: Section) -> None:
-    mapping = section.mapping
-    symbols, runs = _symbols_and_runs(codes, mapping)
-    start = 0
-    for index, part in enumerate(section.slices):
-        new = index == 0
-        _write_header(bits, part, mapping, new)
-        stop = start + part.symbols
-        # Runs follow their symbols; the first slice of a section has one before them.
-        mine = runs[start + (not new) : stop + 1]
-        _write_slice(bits, symbols[start:stop], mine, part, mapping)
-        start = stop
+@dataclass(frozen=True, slots=True, eq=False)
+class _Slices:
+    """All slices of a stream, each array with an entry for each.
 
-
-def _symbols_and_runs(codes: npt.NDArray[np.int16], mapping: Mapping) -> tuple[Numbers, Numbers]:
-    """Return the symbols, and the zeros before, between, and behind them."""
-    if not mapping.zero_runs:
-        return mapping.symbols()[codes].astype(np.int64), np.zeros(0, np.int64)
-    places = np.flatnonzero(codes)
-    if not len(places):  # a slice has one symbol at least
-        places = np.zeros(1, np.int64)
-    borders = np.concatenate(([-1], places, [len(codes)]))
-    return mapping.symbols()[codes[places]].astype(np.int64), np.diff(borders) - 1
-
-
-def _write_header(bits: _Bits, part: Slice, mapping: Mapping, new: bool) -> None:
-    bits.add(part.run_divisor if mapping.zero_runs else NO_ZERO_RUNS, 3)
-    bits.add(part.symbols - 1, 15)
-    bits.add(RAW_DIVISOR if part.coding.raw else part.coding.divisor, 3)
-    bits.add(int(part.coding.truncated), 1)
-    bits.add(int(new), 1)
-    if new:
-        bits.add(mapping.offset, 5)
-        bits.add(max(0, len(mapping.palette) - 1), 5)
-        bits.add(mapping.bits - 2, 3)
-        for code in mapping.palette:
-            bits.add(code, mapping.bits)
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunks:
-    """Chunks of symbols or of runs: numbers that end in each, unary parts, and remainders.
-
-    first, second  unary parts: a chunk's first bits, and the second bits of those that have one
-    chunk_of       of each number
+    counts, run_counts  symbols, and zero runs
+    widths, run_widths  bits of a remainder of theirs
+    truncated, raw      of the coding
+    begins              whether a mapping begins with it
+    mappings            the slice's
+    headers             its header, but for a mapping
     """
 
-    ends: Numbers
+    counts: Numbers
+    run_counts: Numbers
+    widths: Numbers
+    run_widths: Numbers
+    truncated: Flags
+    raw: Flags
+    begins: Flags
+    mappings: Sequence[Mapping]
+    headers: Numbers
+    header_bits: Numbers
+
+    @staticmethod
+    def of(sections: Sequence[Section]) -> _Slices:
+        """Return those of sections."""
+        parts = [part for section in sections for part in section.slices]
+        mappings = [section.mapping for section in sections for _ in section.slices]
+        begins = np.array([not index for row in sections for index in range(len(row.slices))])
+        raw = np.array([part.coding.raw for part in parts])
+        runs = np.array([each.zero_runs for each in mappings])
+        counts = np.array([part.symbols for part in parts])
+        divisors = np.where(raw, RAW_DIVISOR, [part.coding.divisor for part in parts])
+        truncated = np.array([part.coding.truncated for part in parts])
+        run_divisors = np.where(runs, [part.run_divisor for part in parts], NO_ZERO_RUNS)
+        fields = (run_divisors, 3), (counts - 1, 15), (divisors, 3), (truncated, 1), (begins, 1)
+        header_bits = np.array([each.header_bits for each in mappings])
+        return _Slices(
+            counts,
+            np.where(runs, counts + begins, 0),
+            np.where(raw, [each.raw_bits for each in mappings], divisors),
+            np.where(runs, run_divisors, 0),
+            truncated,
+            raw,
+            begins,
+            mappings,
+            _packed(fields),
+            np.where(begins, header_bits, SLICE_BITS),
+        )
+
+
+def _packed(fields: Sequence[tuple[npt.NDArray[np.generic], int]]) -> Numbers:
+    """Return numbers of fields, each of so many bits, the first the lowest."""
+    whole = np.zeros(len(fields[0][0]), np.int64)
+    at = 0
+    for values, width in fields:
+        whole |= values.astype(np.int64) << at
+        at += width
+    return whole
+
+
+def _place_headers(bits: _Bits, slices: _Slices, starts: Numbers) -> None:
+    bits.place(slices.headers, starts)
+    begins = np.flatnonzero(slices.begins)
+    mappings = [slices.mappings[index] for index in begins.tolist()]
+    offsets = np.array([each.offset for each in mappings])
+    sizes = np.array([len(each.palette) for each in mappings])
+    widths = np.array([each.bits for each in mappings])
+    fields = (offsets, 5), (np.maximum(sizes - 1, 0), 5), (widths - 2, 3)
+    bits.place(_packed(fields), starts[begins] + SLICE_BITS)
+    entries = np.array([code for each in mappings for code in each.palette], np.int64)
+    at = np.repeat(starts[begins] + SLICE_BITS + MAPPING_BITS, sizes)
+    bits.place(entries, at + _index_in(sizes) * np.repeat(widths, sizes))
+
+
+def _index_in(counts: Numbers) -> Numbers:
+    """Return 0, 1, ... anew for each count."""
+    return np.arange(int(counts.sum())) - np.repeat(_before(counts), counts)
+
+
+def _before(counts: Numbers) -> Numbers:
+    """Return the sum of the counts before each."""
+    return np.cumsum(counts) - counts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Numbers:
+    """Symbols and zero runs of all sections, in the order of their slices."""
+
+    symbols: Numbers
+    runs: Numbers
+
+
+def _numbers(codes: npt.NDArray[np.int16], sections: Sequence[Section]) -> _Numbers:
+    sizes = np.array([section.weights for section in sections])
+    runs = np.array([section.mapping.zero_runs for section in sections])
+    starts = _before(sizes)
+    is_symbol = (codes != 0) | np.repeat(~runs, sizes)
+    symbols_before = np.concatenate(([0], np.cumsum(is_symbol)))
+    empty = symbols_before[starts + sizes] == symbols_before[starts]
+    is_symbol[starts[empty]] = True  # a slice has one symbol at least
+    places = np.flatnonzero(is_symbol)
+    of_symbol = np.repeat(np.arange(len(sections)), sizes)[places]
+    mappings = list(dict.fromkeys(section.mapping for section in sections))
+    index = {each: number for number, each in enumerate(mappings)}
+    tables = np.stack([each.symbols() for each in mappings])
+    of_section = np.array([index[section.mapping] for section in sections])
+    symbols = tables[of_section[of_symbol], codes[places]].astype(np.int64)
+    if not runs.any():
+        return _Numbers(symbols, np.zeros(0, np.int64))
+    return _Numbers(symbols, _zero_runs(places, of_symbol, starts, sizes, runs))
+
+
+def _zero_runs(
+    places: Numbers, of_symbol: Numbers, starts: Numbers, sizes: Numbers, runs: Flags
+) -> Numbers:
+    """Return the zeros before the first symbol, and after each, of the sections that have runs."""
+    counts = np.bincount(of_symbol, minlength=len(sizes))
+    firsts = _before(counts)
+    ends = np.append(places[1:], 0)
+    ends[firsts + counts - 1] = starts + sizes
+    chosen = runs[of_symbol]
+    after = (ends - places - 1)[chosen]
+    leading = (places[firsts] - starts)[runs]
+    return np.insert(after, _before(counts[runs]), leading)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chunks:
+    """Chunks of symbols or of runs: unary parts, numbers that end in each, and remainders.
+
+    of_slice        chunks of each slice
+    ended           numbers that end in each chunk
+    first, second   unary parts: a chunk's first bits, and the second bits of those that have one
+    width_of_chunk  bits of a remainder
+    remainders      of each number
+    """
+
+    of_slice: Numbers
+    ended: Numbers
     first: Numbers
-    first_bits: int
+    first_bits: Numbers
     second: Numbers
     second_bits: Numbers
-    chunk_of: Numbers
+    width_of_chunk: Numbers
     remainders: Numbers
-    remainder_bits: int
+
+    def places_of_remainders(self, starts: Numbers) -> Numbers:
+        """Return where each remainder begins, where those of each chunk do."""
+        widths = np.repeat(self.width_of_chunk, self.ended)
+        return np.repeat(starts, self.ended) + _index_in(self.ended) * widths
 
 
-def _chunks_of_symbols(symbols: Numbers, coding: Coding, raw_bits: int) -> _Chunks:
-    if coding.raw:
-        size = SHORT_CHUNK if raw_bits > SHORT_RAW_BITS else CHUNK
-        chunk_of = np.arange(len(symbols)) // size
-        none = np.zeros(chunk_of[-1] + 1, np.int64)
-        return _Chunks(_ends(chunk_of), none, 0, none, none, chunk_of, symbols, raw_bits)
-    quotients = symbols >> coding.divisor
-    lengths = np.ones_like(quotients) if coding.truncated else (quotients >> 1) + 1
-    last = np.cumsum(lengths) - 1
-    unary = np.full((last[-1] // CHUNK + 1) * CHUNK, 2)
-    unary[last[-1] :] = 0
-    unary[last] = quotients if coding.truncated else quotients & 1
-    unary = unary.reshape(-1, CHUNK)
-    more = unary > 0
-    rank = np.cumsum(more, axis=1) - 1
-    chunk_of = last // CHUNK
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unary:
+    """Unary bits in chunks: each number's last bit has a place of its own.
+
+    used      whether a bit is one of a number's: [chunks, bits of a chunk]
+    of_slice  chunks of each slice
+    last      places of the last bits
+    """
+
+    used: Flags
+    of_slice: Numbers
+    last: Numbers
+
+
+def _unary(lengths: Numbers, counts: Numbers, sizes: Numbers) -> _Unary:
+    """Lay out numbers of so many unary bits, `counts` in each slice, in chunks of `sizes` bits.
+
+    All chunks get room for `CHUNK` bits; those of fewer leave the last ones unused.
+    """
+    sums = np.concatenate(([0], np.cumsum(lengths)))
+    firsts = sums[_before(counts)]
+    totals = sums[np.cumsum(counts)] - firsts
+    chunks = -(-totals // sizes)
+    in_slice = sums[1:] - 1 - np.repeat(firsts, counts)
+    of_number = np.repeat(sizes, counts)
+    chunk = np.repeat(_before(chunks), counts) + in_slice // of_number
+    bits = np.repeat(sizes, chunks)
+    left = np.minimum(np.repeat(totals, chunks) - _index_in(chunks) * bits, bits)
+    used = np.arange(CHUNK) < left[:, None]
+    return _Unary(used, chunks, chunk * CHUNK + in_slice % of_number)
+
+
+_POWERS = 1 << np.arange(CHUNK)
+
+
+def _chunks_of_symbols(symbols: Numbers, slices: _Slices) -> _Chunks:
+    """Return chunks of symbols; raw ones are remainders of as many bits as they have."""
+    widths = np.repeat(slices.widths, slices.counts)
+    truncated = np.repeat(slices.truncated, slices.counts)
+    quotients = symbols >> widths
+    short = slices.raw & (slices.widths > SHORT_RAW_BITS)
+    lengths = np.where(truncated, 1, (quotients >> 1) + 1)
+    unary = _unary(lengths, slices.counts, np.where(short, SHORT_CHUNK, CHUNK))
+    bits = 2 * unary.used.astype(np.uint8)
+    bits.ravel()[unary.last] = np.where(truncated, quotients, quotients & 1)
+    more = bits > 0
+    rank = np.maximum(np.cumsum(more, axis=1), 1) - 1
+    of_chunk = np.repeat(np.arange(len(slices.counts)), unary.of_slice)
     return _Chunks(
-        _ends(chunk_of),
-        (more << np.arange(CHUNK)).sum(1),
-        CHUNK,
-        ((unary == 2) << np.maximum(rank, 0)).sum(1),
-        more.sum(1),
-        chunk_of,
-        symbols & ((1 << coding.divisor) - 1),
-        coding.divisor,
+        unary.of_slice,
+        np.bincount(unary.last // CHUNK, minlength=len(bits)),
+        more @ _POWERS,
+        np.where(slices.raw, 0, CHUNK)[of_chunk],
+        ((bits == 2) << rank).sum(axis=1),
+        np.count_nonzero(more, axis=1),
+        slices.widths[of_chunk],
+        symbols & ((1 << widths) - 1),
     )
 
 
-def _chunks_of_runs(runs: Numbers, divisor: int) -> _Chunks:
-    size = SHORT_CHUNK if divisor == SHORT_RUN_DIVISOR else CHUNK
-    last = np.cumsum((runs >> divisor) + 1) - 1
-    unary = np.ones((last[-1] // size + 1) * size, np.int64)
-    unary[last[-1] :] = 0
-    unary[last] = 0
-    chunk_of = last // size
-    first = (unary.reshape(-1, size) << np.arange(size)).sum(1)
-    none = np.zeros(len(first), np.int64)
-    remainders = runs & ((1 << divisor) - 1)
-    return _Chunks(_ends(chunk_of), first, size, none, none, chunk_of, remainders, divisor)
+def _chunks_of_runs(runs: Numbers, slices: _Slices) -> _Chunks:
+    widths = np.repeat(slices.run_widths, slices.run_counts)
+    sizes = np.where(slices.run_widths == SHORT_RUN_DIVISOR, SHORT_CHUNK, CHUNK)
+    unary = _unary((runs >> widths) + 1, slices.run_counts, sizes)
+    bits = unary.used.copy()
+    bits.ravel()[unary.last] = False
+    none = np.zeros(len(bits), np.int64)
+    return _Chunks(
+        unary.of_slice,
+        np.bincount(unary.last // CHUNK, minlength=len(bits)),
+        bits @ _POWERS,
+        np.repeat(sizes, unary.of_slice),
+        none,
+        none,
+        np.repeat(slices.run_widths, unary.of_slice),
+        runs & ((1 << widths) - 1),
+    )
 
 
-def _ends(chunk_of: Numbers) -> Numbers:
-    """Return how many numbers have ended with each chunk."""
-    return np.cumsum(np.bincount(chunk_of))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turns:
+    """In which turn of the stream the decoder takes each chunk.
+
+    Remainders come in the turn after their chunk, the last turn of a slice has nothing else.
+    """
+
+    symbols: Numbers
+    runs: Numbers
+    first_of_slice: Numbers
+    count: int
 
 
-def _write_slice(
-    bits: _Bits, symbols: Numbers, runs: Numbers, part: Slice, mapping: Mapping
-) -> None:
-    chunks = [_chunks_of_symbols(symbols, part.coding, mapping.raw_bits)]
-    if mapping.zero_runs:
-        chunks.append(_chunks_of_runs(runs, part.run_divisor))
-        turns = _turns(chunks[0].ends.tolist(), chunks[1].ends.tolist())
-    else:
-        turns = [np.arange(len(chunks[0].ends))]
-    count = max(int(row[-1]) for row in turns) + 2
-    sizes = np.zeros((count, 5), np.int64)  # of first parts, second parts, remainders
-    for kind, (row, turn) in enumerate(zip(chunks, turns, strict=True)):
-        sizes[turn, kind] = row.first_bits
-        sizes[turn, 2] += row.second_bits
-        sizes[turn + 1, 3 + kind] = np.diff(row.ends, prepend=0) * row.remainder_bits
-    starts = (bits.size + np.cumsum(sizes) - sizes.ravel()).reshape(count, 5)
-    for kind, (row, turn) in enumerate(zip(chunks, turns, strict=True)):
-        if row.first_bits:
-            bits.place(row.first, starts[turn, kind])
-            bits.place(row.second, starts[turn, 2])
-        if row.remainder_bits:
-            before = np.concatenate(([0], row.ends[:-1]))
-            index = np.arange(len(row.remainders)) - before[row.chunk_of]
-            at = starts[turn + 1, 3 + kind][row.chunk_of] + index * row.remainder_bits
-            bits.place(row.remainders, at)
-    bits.size += int(sizes.sum())
+def _turns(slices: _Slices, symbols: _Chunks, runs: _Chunks) -> _Turns:
+    of_symbols, of_runs = _index_in(symbols.of_slice), np.zeros(len(runs.ended), np.int64)
+    counts = symbols.of_slice + 1
+    ends = [
+        (np.cumsum(row.ended) - np.repeat(_before(numbers), row.of_slice)).tolist()
+        for row, numbers in ((symbols, slices.counts), (runs, slices.run_counts))
+    ]
+    borders = [np.append(0, np.cumsum(row.of_slice)).tolist() for row in (symbols, runs)]
+    for index in np.flatnonzero(slices.run_counts).tolist():
+        mine, its = (slice(*border[index : index + 2]) for border in borders)
+        of_symbols[mine], of_runs[its] = taken = _taken(ends[0][mine], ends[1][its])
+        counts[index] = max(taken[0][-1], taken[1][-1]) + 2
+    firsts = _before(counts)
+    return _Turns(
+        of_symbols + np.repeat(firsts, symbols.of_slice),
+        of_runs + np.repeat(firsts, runs.of_slice),
+        firsts,
+        int(counts.sum()),
+    )
 
 
-def _turns(symbol_ends: list[int], run_ends: list[int]) -> list[Numbers]:
+def _taken(symbol_ends: Sequence[int], run_ends: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the turn of each chunk of symbols and of each of runs, as the decoder takes them."""
     turns: tuple[list[int], list[int]] = [], []
     symbols = runs = turn = 0
@@ -231,4 +379,4 @@ def _turns(symbol_ends: list[int], run_ends: list[int]) -> list[Numbers]:
             runs = run_ends[len(turns[1])]
             turns[1].append(turn)
         turn += 1
-    return [np.array(row) for row in turns]
+    return turns

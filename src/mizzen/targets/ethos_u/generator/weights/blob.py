@@ -43,8 +43,8 @@ def encode(
 
     The size hardly depends on the block depth (.1 % in the mean over 15 networks, 1.4 % at most),
     much on the traversal: kernels of few elements padded to four take up to twice the bytes, where
-    the kernel is taken first. Whoever compares blocks encodes one depth of each traversal with
-    `Compression.QUICK`, whose streams are up to a tenth longer.
+    the kernel is taken first. To compare blocks, one depth of each traversal is encoded with
+    `Compression.QUICK`, whose streams are 2 % longer in the mean and 5 % at most.
 
     Of a convolution whose weights operations before write, the blob has the scale records only.
     Streams are kept as long as an array with the weights lives; it must not be written meanwhile.
@@ -126,10 +126,7 @@ def _stream(weights: npt.NDArray[np.int16], key: _Key, cores: int) -> bytes:
     if key not in kept:
         start, stop, core, order, compression = key
         part = weights[start + core : stop : cores]
-        quick: bytes | None = None
-        if len(part) and compression is not Compression.QUICK:
-            quick = _stream(weights, (start, stop, core, order, Compression.QUICK), cores)
-        kept[key] = compress(part, order, compression, quick) if len(part) else b""
+        kept[key] = compress(part, order, compression) if len(part) else b""
     return kept[key]
 
 

@@ -31,10 +31,11 @@ WASTED_BITS = 6
 """Mean of what the last chunk of a slice leaves unused; raw symbols leave nothing."""
 CELL_WEIGHTS = 8
 """Least weights of a cell: the outputs, or inputs, of a microblock."""
-BOUND_CELLS = 8
-"""Cells that are taken together to bound a stream from below."""
 LONG_RUN = 24
-"""Zeros in a row that get cells of their own: padding mostly."""
+"""Zeros in a row that may get cells of their own: padding mostly."""
+
+PART_PRODUCTS = 1 << 18
+"""Up to so many products OpenBLAS makes with one thread."""
 
 Prices = npt.NDArray[np.float32]
 
@@ -60,31 +61,23 @@ class _Run:
 class Effort:
     """How much is tried.
 
-    cells     that a stream is cut into at equal distances, at most
-    mappings  of each kind that are tried
-    rounds    how often mappings are suited anew to the sections found
+    cells      that a stream is cut into at equal distances, at most
+    long_runs  whether long runs of zeros get cells of their own
+    mappings   of each kind that are tried
+    rounds     how often mappings are suited anew to the sections found
     """
 
     cells: int
+    long_runs: bool
     mappings: int
     rounds: int
 
 
-def choose(
-    values: npt.NDArray[np.int16], effort: Effort, below_bits: float = float("inf")
-) -> list[Section] | None:
-    """Return sections for weights (one at least), cheap though not the cheapest there are.
-
-    None where it is certain that they would not come below so many bits.
-    """
-    stream = _Stream(codes_of(values), effort.cells)
+def choose(values: npt.NDArray[np.int16], effort: Effort) -> list[Section]:
+    """Return sections for weights (one at least), cheap though not the cheapest there are."""
+    stream = _Stream(codes_of(values), effort)
     candidates = _first_candidates(stream.counts.sum(0), effort.mappings)
-    search = _Search(stream, candidates)
-    if not effort.rounds and search.least_bits() >= below_bits:
-        return None
-    runs = search.cheapest()
-    if not effort.rounds and search.bits - 2 * WASTED_BITS * len(runs) >= below_bits:
-        return None
+    runs = _Search(stream, candidates).cheapest()
     for _ in range(effort.rounds):
         candidates = _suited_anew(stream, candidates, runs)
         runs = _Search(stream, candidates).cheapest()
@@ -99,12 +92,12 @@ class _Stream:
     leading  zeros from the first code of each cell on
     """
 
-    def __init__(self, codes: npt.NDArray[np.int16], cells: int) -> None:
+    def __init__(self, codes: npt.NDArray[np.int16], effort: Effort) -> None:
         self.codes = codes
         self.symbols = np.flatnonzero(codes)
         ends = np.append(self.symbols, len(codes))
         runs = np.diff(ends) - 1
-        self.borders = self._cut(cells, runs)
+        self.borders = self._cut(effort, runs)
         self.cells = len(self.borders) - 1
         cell = np.repeat(np.arange(self.cells), np.diff(self.borders))
         self.counts = np.bincount(cell * CODES + codes, minlength=self.cells * CODES).reshape(
@@ -120,12 +113,14 @@ class _Stream:
         following = ends[np.searchsorted(self.symbols, self.borders[:-1])]
         self.leading = following - self.borders[:-1]
 
-    def _cut(self, cells: int, runs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _cut(self, effort: Effort, runs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the borders of cells: at equal distances, and around long runs of zeros."""
         size = CELL_WEIGHTS
-        while size * cells < len(self.codes):
+        while size * effort.cells < len(self.codes):
             size *= 2
         even = np.arange(0, len(self.codes), size)
+        if not effort.long_runs:
+            return np.append(even, len(self.codes))
         before = self.symbols[runs >= LONG_RUN] + 1
         behind = self.symbols[1:][runs[:-1] >= LONG_RUN]
         borders = np.sort(np.concatenate((even, before, behind, [len(self.codes)])))
@@ -154,7 +149,6 @@ class _Search:
     mapping, header, change  of each state: its mapping, what the header that makes it costs, what
                              it costs to enter it from another state of its mapping
     first                    first state of each mapping
-    bits                     of the cheapest states, once they were looked for
     leading                  zeros before the first symbol, if a cell begins a section: [cells, 5],
                              by divisor, and 0 where zeros are symbols
     """
@@ -179,17 +173,6 @@ class _Search:
         of_divisors = [_run_bits(stream.leading, divisor) for divisor in RUN_DIVISORS]
         leading = np.stack([*of_divisors, np.zeros(stream.cells, np.int64)], axis=1)
         self.leading = leading.astype(np.float64)
-        self.bits = 0.0
-
-    def least_bits(self) -> float:
-        """Return bits that no stream in these states goes below.
-
-        Some cells in a row either have one state, or at least one more header.
-        """
-        starts = np.arange(0, len(self.prices), BOUND_CELLS)
-        in_one = np.add.reduceat(self.prices, starts, axis=0).min(axis=1)
-        in_any = np.add.reduceat(self.prices.min(axis=1), starts)
-        return float(self.header.min() + np.minimum(in_one, in_any + SLICE_BITS).sum())
 
     def begins(self) -> npt.NDArray[np.float64]:
         """Return what it costs to enter each state in each cell from another mapping."""
@@ -213,7 +196,6 @@ class _Search:
             before = found
         came = np.zeros(self.prices.shape, bool)
         np.less(enters[1:], sums[:-1], out=came[1:])
-        self.bits = float(sums[-1].min())
         return self._traced(sums, came, begins)
 
     def _traced(
@@ -242,7 +224,7 @@ def _prices(stream: _Stream, candidates: Sequence[Mapping]) -> Prices:
     used = np.flatnonzero(stream.counts.any(0))
     counts = stream.counts[:, used].astype(np.float32)
     rows = np.concatenate([bits_of(each, used) for each in candidates])
-    of_symbols = (counts @ rows.T).reshape(stream.cells, len(candidates), len(CODINGS))
+    of_symbols = _product(counts, rows).reshape(stream.cells, len(candidates), len(CODINGS))
     found: list[Prices] = []
     for index, mapping in enumerate(candidates):
         mine = of_symbols[:, index]
@@ -250,6 +232,12 @@ def _prices(stream: _Stream, candidates: Sequence[Mapping]) -> Prices:
             mine = (mine[:, :, None] + stream.run_prices[:, None, :]).reshape(stream.cells, -1)
         found.append(mine)
     return np.concatenate(found, axis=1)
+
+
+def _product(counts: Prices, rows: Prices) -> Prices:
+    """Return `counts @ rows.T`, in parts so small that BLAS starts no threads, which would wait."""
+    step = max(1, PART_PRODUCTS // rows.size)
+    return np.concatenate([counts[at : at + step] @ rows.T for at in range(0, len(counts), step)])
 
 
 def _suited_anew(

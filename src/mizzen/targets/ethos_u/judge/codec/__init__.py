@@ -1,7 +1,8 @@
-"""The compression of weight streams: whoever reads streams decodes them here.
+"""The compression of weight streams: the simulator decodes them here.
 
-The codec is Arm's, in C, and ends its process when a stream is damaged, so it decodes in a process
-of its own. The simulator and whoever takes a stream apart share that process.
+`decoding` takes whole streams, `chunks` walks through one and says where its numbers are, `numbers`
+decodes many of them at once. A damaged stream ends as an error, whatever its bytes are.
 
-It must not know in which order weights lie in a stream, nor which operation takes them.
+It must not know in which order weights lie in a stream, nor which operation takes them; nor how
+streams are written, which is the generator's: the two are written apart.
 """
