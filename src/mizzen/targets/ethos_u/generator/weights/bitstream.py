@@ -199,22 +199,22 @@ def _write_slice(
         turns = _turns(chunks[0].ends.tolist(), chunks[1].ends.tolist())
     else:
         turns = [np.arange(len(chunks[0].ends))]
-    count = max(int(row[-1]) for row in turns) + 2
+    count = max(int(each[-1]) for each in turns) + 2
     sizes = np.zeros((count, 5), np.int64)  # of first parts, second parts, remainders
-    for kind, (row, turn) in enumerate(zip(chunks, turns, strict=True)):
-        sizes[turn, kind] = row.first_bits
-        sizes[turn, 2] += row.second_bits
-        sizes[turn + 1, 3 + kind] = np.diff(row.ends, prepend=0) * row.remainder_bits
+    for kind, (chunk, turn) in enumerate(zip(chunks, turns, strict=True)):
+        sizes[turn, kind] = chunk.first_bits
+        sizes[turn, 2] += chunk.second_bits
+        sizes[turn + 1, 3 + kind] = np.diff(chunk.ends, prepend=0) * chunk.remainder_bits
     starts = (bits.size + np.cumsum(sizes) - sizes.ravel()).reshape(count, 5)
-    for kind, (row, turn) in enumerate(zip(chunks, turns, strict=True)):
-        if row.first_bits:
-            bits.place(row.first, starts[turn, kind])
-            bits.place(row.second, starts[turn, 2])
-        if row.remainder_bits:
-            before = np.concatenate(([0], row.ends[:-1]))
-            index = np.arange(len(row.remainders)) - before[row.chunk_of]
-            at = starts[turn + 1, 3 + kind][row.chunk_of] + index * row.remainder_bits
-            bits.place(row.remainders, at)
+    for kind, (chunk, turn) in enumerate(zip(chunks, turns, strict=True)):
+        if chunk.first_bits:
+            bits.place(chunk.first, starts[turn, kind])
+            bits.place(chunk.second, starts[turn, 2])
+        if chunk.remainder_bits:
+            before = np.concatenate(([0], chunk.ends[:-1]))
+            index = np.arange(len(chunk.remainders)) - before[chunk.chunk_of]
+            at = starts[turn + 1, 3 + kind][chunk.chunk_of] + index * chunk.remainder_bits
+            bits.place(chunk.remainders, at)
     bits.size += int(sizes.sum())
 
 
@@ -231,4 +231,4 @@ def _turns(symbol_ends: list[int], run_ends: list[int]) -> list[Numbers]:
             runs = run_ends[len(turns[1])]
             turns[1].append(turn)
         turn += 1
-    return [np.array(row) for row in turns]
+    return [np.array(each) for each in turns]

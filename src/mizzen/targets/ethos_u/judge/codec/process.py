@@ -30,16 +30,16 @@ def decoder() -> Callable[[bytes], bytes]:
     decode: Callable[[bytearray], list[int]] = codec.decode
     try:
         library = ctypes.CDLL(str(codec.__file__))
-        found, free = library.mlw_decode, library.mlw_free_outbuf
+        native, free = library.mlw_decode, library.mlw_free_outbuf
     except (OSError, AttributeError):
         return lambda stream: array("h", decode(bytearray(stream))).tobytes()
     weights = ctypes.POINTER(ctypes.c_int16)
-    found.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(weights), ctypes.c_int]
+    native.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(weights), ctypes.c_int]
     free.argtypes = [weights]
 
     def in_c(stream: bytes) -> bytes:
         held = weights()
-        count = found(stream, len(stream), ctypes.byref(held), 0)
+        count = native(stream, len(stream), ctypes.byref(held), 0)
         if count < 0:
             raise SystemExit(1)
         made = ctypes.string_at(held, 2 * count) if count else b""

@@ -206,7 +206,7 @@ def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Interval
     depth, blocks, result = second.blockdep, first.blocks, first.blocks.result
     assert result is not None
     item = next((item for item in second.blocks.inputs if item.what == read.what), None)
-    safe, found = depth, EMPTY
+    safe, shared = depth, EMPTY
     last = blocks.last_written(depth)
     jobs = [None] * depth if item is None else second.blocks.first_jobs(depth, item)
     alike = item is not None and are_alike(item.map, result.map)
@@ -217,8 +217,8 @@ def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Interval
             ours = read.bytes if item is None or needed is None else bytes_of(item.map, needed)
             theirs = bytes_of(result.map, written)
             if ours.touches(theirs):
-                safe, found = min(safe, f + b), found | (ours.intervals & theirs.intervals)
-    return safe, found
+                safe, shared = min(safe, f + b), shared | (ours.intervals & theirs.intervals)
+    return safe, shared
 
 
 def _overwrites(entry: Entry, writer: Kernel) -> Iterator[Race]:

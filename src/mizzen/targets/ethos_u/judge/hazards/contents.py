@@ -52,8 +52,10 @@ def alone(program: Program, kept: frozenset[int]) -> Surroundings:
     kept  places, among its inputs, of those that someone reads behind it
     """
     held: dict[int, list[tuple[int, int]]] = {}
-    for row in program.inputs:
-        held.setdefault(row.region, []).append((row.offset, row.offset + row.size_bytes))
+    for tensor in program.inputs:
+        held.setdefault(tensor.region, []).append(
+            (tensor.offset, tensor.offset + tensor.size_bytes)
+        )
     return Surroundings(held, frozenset(range(len(program.outputs))), kept)
 
 
@@ -98,8 +100,8 @@ class Contents:
         """The bytes of each region that something has written."""
         return {
             place.index: tuple(bytes_.runs)
-            for place, found in self._written.items()
-            if place.kind is Kind.REGION and (bytes_ := found.intervals)
+            for place, written in self._written.items()
+            if place.kind is Kind.REGION and (bytes_ := written.intervals)
         }
 
     def execute(self, operation: Operation) -> Iterator[BadAccess | SpoiltInput]:

@@ -31,6 +31,6 @@ def touched(program: Program) -> Iterator[Touched]:
 
 
 def _rows(accesses: tuple[Access, ...]) -> Iterator[Touch]:
-    for row in accesses:
-        if row.place.kind is Kind.REGION:
-            yield row.place.index, row.bytes.intervals
+    for access in accesses:
+        if access.place.kind is Kind.REGION:
+            yield access.place.index, access.bytes.intervals

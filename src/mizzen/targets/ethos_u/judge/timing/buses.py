@@ -152,12 +152,12 @@ def _output(work: KernelWork, machine: Machine) -> tuple[BusUse, Moved] | None:
 
 def _constants(work: KernelWork, machine: Machine) -> Iterator[BusUse]:
     times, buffers = refetches(work), _buffers(machine)
-    for row in work.streams:
-        bus = machine.bus(row.place)
-        if bus is not None and row.bytes_:
-            held = Held.WEIGHTS if row.what == "weights" else Held.SCALES
+    for stream in work.streams:
+        bus = machine.bus(stream.place)
+        if bus is not None and stream.bytes_:
+            held = Held.WEIGHTS if stream.what == "weights" else Held.SCALES
             room = None if buffers is None else _room(work, held, buffers)
-            yield _reading(bus, held, times * row.bytes_, row.bytes_, room)
+            yield _reading(bus, held, times * stream.bytes_, stream.bytes_, room)
 
 
 def _run_bytes(moved: Moved) -> float:

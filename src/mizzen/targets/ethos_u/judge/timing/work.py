@@ -153,16 +153,16 @@ class _Reader:
     def transfer(self, transfer: Transfer) -> TransferWork:
         """Return what a transfer asks of the buses."""
         length = self.registers.number("SET_DMA0_LEN")
-        rows = [
-            Run(row.place, sum(part.length * part.columns * part.rows for part in row.bytes.grids),
-                length)
-            for row in (*transfer.reads, *transfer.writes)
+        runs = [
+            Run(access.place,
+                sum(part.length * part.columns * part.rows for part in access.bytes.grids), length)
+            for access in (*transfer.reads, *transfer.writes)
         ]  # fmt: skip
         return TransferWork(
             transfer.name,
             transfer.origin,
-            tuple(rows[:-1]),
-            rows[-1],
+            tuple(runs[:-1]),
+            runs[-1],
             self._commands(transfer.origin),
         )
 
@@ -207,11 +207,11 @@ class _Reader:
             simple=not is_u85 and registers.choice("SET_IFM_PRECISION", "scale_mode")
             == "OPA_OPB_16",
             turned=is_u85 and self._turned(),
-            chained=any(row.map.place.kind is PlaceKind.CHAIN for row in inputs),
+            chained=any(item.map.place.kind is PlaceKind.CHAIN for item in inputs),
             streams=tuple(
-                Stream(row.what, row.place, row.bytes.end - row.bytes.first)
-                for row in kernel.reads
-                if row.what in ("weights", "scales")
+                Stream(access.what, access.place, access.bytes.end - access.bytes.first)
+                for access in kernel.reads
+                if access.what in ("weights", "scales")
             ),
             command_bytes=self._commands(kernel.origin),
         )  # fmt: skip
@@ -246,8 +246,8 @@ class _Reader:
         if bits > 16 or not self.registers.has("SET_ACTIVATION_MIN"):
             return False
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-        found = [self.registers.number(f"SET_ACTIVATION_{end}") & 0xFFFF for end in ("MIN", "MAX")]
-        return found != [low & 0xFFFF, high & 0xFFFF]
+        limits = [self.registers.number(f"SET_ACTIVATION_{end}") & 0xFFFF for end in ("MIN", "MAX")]
+        return limits != [low & 0xFFFF, high & 0xFFFF]
 
     def _turned(self) -> bool:
         registers = self.registers
