@@ -22,7 +22,7 @@ class Interpreter:
         self._held = {
             node: program.tensor(node) for node, role in roles.items() if role is Role.CONSTANT
         }
-        self._state = {row.read: program.tensor(row.read).clone() for row in program.states}
+        self._state = {state.read: program.tensor(state.read).clone() for state in program.states}
 
     def infer(self, inputs: Sequence[Array], exchange: Exchange) -> list[Array]:
         """Infer once, of arrays `[*shape]`, and return the outputs in order."""
@@ -30,8 +30,8 @@ class Interpreter:
         for node in self.program.nodes:
             if node.op == "call_function":
                 values[node] = exchange(node, self.result(node, values))
-        for row in self.program.states:
-            self._state[row.read] = values[row.write].detach().clone()
+        for state in self.program.states:
+            self._state[state.read] = values[state.write].detach().clone()
         return [values[node].detach().cpu().numpy() for node in self.program.outputs]
 
     def taken(self, inputs: Sequence[Array]) -> dict[Any, Any]:

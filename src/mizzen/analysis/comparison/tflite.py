@@ -57,7 +57,7 @@ class TfliteComparison:
         self.name = self.model.name
         report = self.artifact.report
         self.layers: Layers = layers_of(self.model, report)
-        indices = {row.index: row.index for row in self.model.main.operators}
+        indices = {operator.index: operator.index for operator in self.model.main.operators}
         origins = () if report is None else report.origins
         self.observer = Observer(self.artifact, commands_of(origins, indices))
         self.matcher = Matcher(self.layers)
@@ -75,8 +75,8 @@ class TfliteComparison:
         main = self.model.main
         return (
             self.observer.keeps_state
-            or any(row.variable for row in main.tensors)
-            or any(row.kind in VARIABLE_KINDS for row in main.operators)
+            or any(tensor.variable for tensor in main.tensors)
+            or any(operator.kind in VARIABLE_KINDS for operator in main.operators)
         )
 
     @property
@@ -137,10 +137,10 @@ class TfliteComparison:
             if (key := self._keys.get(index)) is not None
         }
         size = len(inputs[0]) if inputs else 1
-        found: dict[int, Array] = {}
+        meant: dict[int, Array] = {}
         for part in self._parts:
-            found |= part.infer(values, size)
-        return found
+            meant |= part.infer(values, size)
+        return meant
 
     def _reference(
         self, inputs: Sequence[Sequence[Array]], seen: Sequence[Seen]
@@ -149,14 +149,14 @@ class TfliteComparison:
         known: list[dict[int, Array]] = [{} for _ in inputs]
         values = self._first(inputs, known)
         for _ in range(MOST_PASSES):
-            found = self._within(seen, values, known)
-            if found is None:
+            key = self._within(seen, values, known)
+            if key is None:
                 break
-            for row, one, truth in zip(known, seen, values, strict=True):
-                array = self._nearest(one, found, truth[found])
+            for given, one, truth in zip(known, seen, values, strict=True):
+                array = self._nearest(one, key, truth[key])
                 assert array is not None
-                self._bounded.setdefault(found, Tally()).add(array, truth[found])
-                row[found] = array
+                self._bounded.setdefault(key, Tally()).add(array, truth[key])
+                given[key] = array
             values = self.micro.infer(inputs, known)
         return values if self.meaning is None else self._rounded_as(inputs, seen, values)
 
@@ -222,8 +222,8 @@ class TfliteComparison:
             if place == key and array is not None and array.size == truth.size:
                 return array.reshape(truth.shape)
         layer = self.layers.maker[key]
-        rows = (row for inside in seen.inside.values() for row in inside)
-        return nearest(self.layers, rows, layer, key, truth)
+        maps = (written for inside in seen.inside.values() for written in inside)
+        return nearest(self.layers, maps, layer, key, truth)
 
     def _count(self, seen: Seen, truth: Mapping[int, Array]) -> None:
         for index, array in seen.tensors.items():
@@ -232,9 +232,9 @@ class TfliteComparison:
             if reference is None or not _fits(array, reference):
                 continue
             self._tensors.setdefault(key, Tally()).add(array.reshape(reference.shape), reference)
-        for place, rows in seen.inside.items():
-            for row in rows:
-                self.matcher.add(place, row, truth)
+        for place, maps in seen.inside.items():
+            for written in maps:
+                self.matcher.add(place, written, truth)
         given = self.artifact.contents.outputs
         for tally, index, key in zip(self._outputs, given, self.model.main.outputs, strict=True):
             tally.add(seen.tensors[index].reshape(truth[key].shape), truth[key])
@@ -261,7 +261,7 @@ def _model_tensors(model: Model, artifact: Artifact) -> Iterator[tuple[int, int]
 
 
 def _unique(model: Model) -> dict[str, int]:
-    found: dict[str, list[int]] = {}
-    for row in model.main.tensors:
-        found.setdefault(row.name, []).append(row.index)
-    return {name: rows[0] for name, rows in found.items() if len(rows) == 1}
+    indices: dict[str, list[int]] = {}
+    for tensor in model.main.tensors:
+        indices.setdefault(tensor.name, []).append(tensor.index)
+    return {name: members[0] for name, members in indices.items() if len(members) == 1}

@@ -141,9 +141,9 @@ class _Spreading:
         if isinstance(answer, Diagnostic):
             self.wrong[task.start] = answer
             return
-        found: Inferred = answer
-        self.answers[task.start] = found
-        self.done(task.part.size, found)
+        inferred: Inferred = answer
+        self.answers[task.start] = inferred
+        self.done(task.part.size, inferred)
 
     def _lose(self, task: _Task, lost: Lost) -> None:
         task.losses += 1
