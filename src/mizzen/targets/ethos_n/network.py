@@ -474,13 +474,13 @@ class Network:
 
     def users(self) -> Mapping[Operand, Sequence[Node]]:
         """Return every operand's users, once for each input that it is."""
-        found: dict[Operand, list[Node]] = {
+        users: dict[Operand, list[Node]] = {
             operand: [] for node in self for operand in node.outputs
         }
         for node in self:
             for operand in node.inputs:
-                found[operand].append(node)
-        return found
+                users[operand].append(node)
+        return users
 
 
 OFFSET = 128

@@ -210,11 +210,11 @@ class Ids:
 
 def written_quantization(made: McePass) -> QuantizationInfo:
     """Return the quantisation that the compute engines write: the last requantisation's, if any."""
-    found = made.mce.quantization
+    quantization = made.mce.quantization
     for node in made.nodes:
         if isinstance(node.work, Requantization):
-            found = node.quantization
-    return found
+            quantization = node.quantization
+    return quantization
 
 
 def mce_command(made: McePass, attempt: Attempt, ids: Ids) -> values.McePle:
@@ -290,7 +290,7 @@ def _mce_record(made: McePass) -> values.MceRecord:
     if made.kernel is not None and made.kernel.kernel is values.PleOperation.SIGMOID:
         _, farthest = sigmoid_scale(written, last.quantization)
         bounds = narrowed(bounds, written.zero_point, farthest)
-    row, column = (_edge(work.upsample, extent) for extent in mce.shape[1:3])
+    line, column = (_edge(work.upsample, extent) for extent in mce.shape[1:3])
     return values.MceRecord(
         stride_x=work.stride.x,
         stride_y=work.stride.y,
@@ -301,7 +301,7 @@ def _mce_record(made: McePass) -> values.MceRecord:
         output_stripe_shape=_made_stripe(made),
         output_zero_point=written.zero_point,
         upsample=work.upsample,
-        upsample_edge_row=row,
+        upsample_edge_row=line,
         upsample_edge_column=column,
         operation=work.operation,
         algorithm=made.algorithm,

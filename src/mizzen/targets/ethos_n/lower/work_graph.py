@@ -317,24 +317,24 @@ class Graph:
 
     def sorted(self) -> list[Node]:
         """Return the nodes each after its inputs: depth first from the nodes without users."""
-        found: dict[Node, None] = {}
+        ordered: dict[Node, None] = {}
         for target in self.nodes:
             if not target.users:
-                _visit(target, found)
-        return list(found)
+                _visit(target, ordered)
+        return list(ordered)
 
 
-def _visit(target: Node, found: dict[Node, None]) -> None:
+def _visit(target: Node, visited: dict[Node, None]) -> None:
     """Add a node's unvisited ancestors and itself, in post-order."""
     stack: list[tuple[Node, Iterator[Node]]] = []
-    if target not in found:
+    if target not in visited:
         stack.append((target, iter(target.inputs)))
     while stack:
         node, inputs = stack[-1]
-        following = next((source for source in inputs if source not in found), None)
+        following = next((source for source in inputs if source not in visited), None)
         if following is None:
             stack.pop()
-            found[node] = None
+            visited[node] = None
         else:
             stack.append((following, iter(following.inputs)))
 
@@ -344,13 +344,13 @@ def nearest(node: Node, holds: Callable[[Node], bool]) -> Node | None:
     seen: set[Node] = set()
     stack = [node]
     while stack:
-        found = stack.pop()
-        if found in seen:
+        candidate = stack.pop()
+        if candidate in seen:
             continue
-        if holds(found):
-            return found
-        seen.add(found)
-        stack.extend(reversed(found.inputs))
+        if holds(candidate):
+            return candidate
+        seen.add(candidate)
+        stack.extend(reversed(candidate.inputs))
     return None
 
 

@@ -249,8 +249,8 @@ def _is_padded_in_front(match: Match) -> Reject | None:
     """Windows are 3x3, every second one, and the first one begins outside."""
     window = window_of(match, Findings(), 0)
     padding = window.padding
-    found = (tuple(_pooling(match).kernel), window.stride, padding.top, padding.left)
-    if found != ((3, 3), BY_TWO, 1, 1):
+    read = (tuple(_pooling(match).kernel), window.stride, padding.top, padding.left)
+    if read != ((3, 3), BY_TWO, 1, 1):
         return Reject("windows must be 3x3 by 2, padded by 1 in front", match.root)
     return None
 

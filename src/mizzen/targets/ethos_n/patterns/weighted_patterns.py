@@ -79,26 +79,26 @@ def window_of(match: Match, findings: Findings, filling: int) -> Window:
 
     filling  the number that a PAD must pad with
     """
-    operation = next(row for row in match.operations if isinstance(row, (Pool2d, Windowed)))
+    operation = next(each for each in match.operations if isinstance(each, (Pool2d, Windowed)))
     vertical, horizontal = operation.stride
     top, bottom, left, right = operation.pad
     if PAD in match:
         more = _amounts(match, findings, filling)
         top, bottom, left, right = top + more[0], bottom + more[1], left + more[2], right + more[3]
     if CUT in match:
-        rows, columns = _cut(match, findings)
-        bottom, right = max(bottom - rows, 0), max(right - columns, 0)
+        lines, columns = _cut(match, findings)
+        bottom, right = max(bottom - lines, 0), max(right - columns, 0)
     return Window(Padding(top, bottom, left, right), Stride(horizontal, vertical))
 
 
 def _amounts(match: Match, findings: Findings, filling: int) -> Pads:
-    found = number(match[FILLING])
+    filled = number(match[FILLING])
     findings.need(
-        found == filling,
+        filled == filling,
         "padding-number",
-        f"padding number={found}, padding number must = {filling}",
+        f"padding number={filled}, padding number must = {filling}",
         limit=f"padding with {filling}",
-        actual=str(found),
+        actual=str(filled),
         help="pad with the number that stands for zero",
     )
     pairs = contents(match[AMOUNTS]).reshape(-1, 2).tolist()
@@ -382,13 +382,13 @@ def _zero_points(
         ("sums", rescaling.before, 0),
         ("output", rescaling.after, output.zero_point),
     )
-    for name, found, wanted in pairs:
+    for name, given, wanted in pairs:
         findings.need(
-            found == wanted,
+            given == wanted,
             "zero-point",
-            f"{name} zero point={found}, {name} zero point must = {wanted}",
+            f"{name} zero point={given}, {name} zero point must = {wanted}",
             limit=f"a zero point of {wanted}",
-            actual=str(found),
+            actual=str(given),
         )
     findings.settle()
 

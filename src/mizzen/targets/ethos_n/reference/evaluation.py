@@ -133,7 +133,10 @@ class _Evaluation:
             if not isinstance(node.operation, Input | Constant | Output):
                 made = self._made(node)
                 self.known.update(zip(node.outputs, made, strict=True))
-        return [self._value(row).astype(row.info.data_type.dtype) for row in self.network.outputs]
+        return [
+            self._value(output).astype(output.info.data_type.dtype)
+            for output in self.network.outputs
+        ]
 
     def _value(self, operand: Operand) -> Numbers:
         """Return the numbers of what has been computed, or of a constant as one of a batch."""
@@ -170,7 +173,7 @@ class _Evaluation:
             planes = mce.upsampled(numbers, node.operation.algorithm, *size)
             return mce.copied(planes, operand.info.quantization, finish)
         assert isinstance(node.operation, WEIGHTED)
-        bias, weights = (self.network.data_of(row) for row in constants)
+        bias, weights = (self.network.data_of(constant) for constant in constants)
         if bias is None or weights is None:
             raise fail("E981", f"{node.kind} must have constants, not what is computed")
         infos = operand.info, constants[0].info, constants[1].info
@@ -203,7 +206,7 @@ class _Evaluation:
             case Concatenation(axis) if concatenated_lying(node) is lying and goes_before(
                 node, into
             ):
-                parts = [self._part_of(row, node, steps) for row in node.inputs]
+                parts = [self._part_of(part, node, steps) for part in node.inputs]
                 return _joined(parts, axis)
             case Reshape(shape) if lying is Lying.ROWS:
                 numbers = self._requantized(node.inputs[0], steps, lying)

@@ -155,10 +155,10 @@ def largest_of_windows(numbers: Numbers, operation: Pooling) -> Numbers:
     (height, width), stride, padding = operation.size, operation.stride, operation.padding
     around = ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0))
     padded = np.pad(numbers, around, constant_values=LOWEST_16)
-    rows = padded.shape[1] - height + 1
+    lines = padded.shape[1] - height + 1
     columns = padded.shape[2] - width + 1
     parts = [
-        padded[:, y : y + rows : stride.y, x : x + columns : stride.x]
+        padded[:, y : y + lines : stride.y, x : x + columns : stride.x]
         for y, x in np.ndindex(height, width)
     ]
     return np.maximum.reduce(parts)

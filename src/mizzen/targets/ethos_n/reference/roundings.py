@@ -76,10 +76,12 @@ class Roundings:
         """Return those of a network as it is compiled: what nothing is made of is left out."""
         readers: dict[Operand, list[Node]] = {}
         for node in reversed(list(network)):
-            if isinstance(node.operation, Output) or any(row in readers for row in node.outputs):
+            if isinstance(node.operation, Output) or any(
+                output in readers for output in node.outputs
+            ):
                 for operand in node.inputs:
                     readers.setdefault(operand, []).append(node)
-        return cls(network, {row: nodes[0] for row, nodes in readers.items() if len(nodes) == 1})
+        return cls(network, {each: nodes[0] for each, nodes in readers.items() if len(nodes) == 1})
 
     def maker(self, operand: Operand) -> Node:
         """Return the operation that an operand comes from."""

@@ -491,8 +491,8 @@ def _put_headers(
 
 def _put_entries(fields: BitFields, cursor: Numbers, coding: ChosenCodings, follows: Flags) -> None:
     sizes = coding.palette_size * follows
-    row, rank = np.nonzero(np.arange(form.LARGEST_PALETTE) < sizes[:, None])
-    symbol, bits = coding.palette[row, rank], coding.palette_bits[row]
+    stream, rank = np.nonzero(np.arange(form.LARGEST_PALETTE) < sizes[:, None])
+    symbol, bits = coding.palette[stream, rank], coding.palette_bits[stream]
     sign = (symbol & 1) << (bits + form.LEAST_ENTRY_BITS - 1)
-    position = cursor[row] + rank * (bits + form.LEAST_ENTRY_BITS)
+    position = cursor[stream] + rank * (bits + form.LEAST_ENTRY_BITS)
     fields.put(position, (symbol + 1) // 2 | sign)
