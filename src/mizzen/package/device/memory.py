@@ -51,8 +51,8 @@ def plan(program: DeviceProgram) -> MemoryPlan:
         for index, block in tensor_blocks(program).items()
         if program.tensors[index].offset_bytes is None
     }
-    needed: dict[tuple[bool, int], Block] = {(True, index): row for index, row in free.items()}
-    needed |= {(False, position): row for position, row in scratch_blocks(program).items()}
+    needed: dict[tuple[bool, int], Block] = {(True, index): block for index, block in free.items()}
+    needed |= {(False, position): block for position, block in scratch_blocks(program).items()}
     start = aligned(program.arena_bytes)
     places, end = place(needed, start)
     fixed = {
@@ -84,10 +84,10 @@ def tensor_blocks(program: DeviceProgram) -> dict[int, Block]:
     last. States stay from one inference to the next.
     """
     end = len(program.calls)
-    kept = {row.read for row in program.states}
+    kept = {state.read for state in program.states}
     first = dict.fromkeys((*program.inputs, *kept), -1)
     last = dict.fromkeys((*program.outputs, *kept), end)
-    last |= {row.write: end for row in program.states}
+    last |= {state.write: end for state in program.states}
     for position, call in enumerate(program.calls):
         for index in (*call.reads, *call.writes):
             first.setdefault(index, position)

@@ -76,12 +76,12 @@ class NpuCall:
     @property
     def reads(self) -> tuple[int, ...]:
         """The tensors that it reads, in order."""
-        return tuple(row.tensor for row in (*self.inputs, *self.states))
+        return tuple(transfer.tensor for transfer in (*self.inputs, *self.states))
 
     @property
     def writes(self) -> tuple[int, ...]:
         """The tensors that it writes, in order."""
-        return tuple(row.tensor for row in (*self.outputs, *self.states))
+        return tuple(transfer.tensor for transfer in (*self.outputs, *self.states))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +125,16 @@ class KernelCall:
     @property
     def reads(self) -> tuple[int, ...]:
         """The tensors that it reads, in order."""
-        found: list[int] = []
+        tensors: list[int] = []
         for _, argument in self.arguments:
             match argument:
                 case TensorArgument(index):
-                    found.append(index)
+                    tensors.append(index)
                 case TensorsArgument(indices):
-                    found += [index for index in indices if index is not None]
+                    tensors += [index for index in indices if index is not None]
                 case _:
                     pass
-        return tuple(found)
+        return tuple(tensors)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -84,15 +84,15 @@ def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]
     """Return what must come from outside, in the order in which it is first read."""
     given = set(_indices(main["inputs"]))
     made: set[int] = set()
-    found: dict[int, None] = {}
+    needed: dict[int, None] = {}
     for operator in chosen:
         for index in _indices(operator["inputs"]):
             tensor = main["tensors"][index]
             kept = _is_constant(record, tensor) or (tensor["is_variable"] and index not in given)
             if index not in made and not kept:
-                found[index] = None
+                needed[index] = None
         made.update(_indices(operator["outputs"]))
-    return list(found)
+    return list(needed)
 
 
 def _outputs(main: Record, every: Sequence[Record], chosen: Sequence[int]) -> list[int]:
@@ -146,14 +146,14 @@ def _is_in_branches(record: Record) -> bool:
     once = BuiltinOperator.CALL_ONCE
     main: list[Record] = record["subgraphs"][0]["operators"] or []
     first = {
-        int(row["builtin_options"].fields["init_subgraph_index"])
-        for row in main
-        if _code_number(record, row) == once
+        int(operator["builtin_options"].fields["init_subgraph_index"])
+        for operator in main
+        if _code_number(record, operator) == once
     }
     return any(
-        _code_number(record, row) in RESOURCES
+        _code_number(record, operator) in RESOURCES
         for index, subgraph in enumerate(record["subgraphs"])
-        for row in subgraph["operators"] or ()
+        for operator in subgraph["operators"] or ()
         if index and index not in first
     )
 

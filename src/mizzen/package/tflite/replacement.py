@@ -41,40 +41,46 @@ def replace_operators(record: Record, replacements: Sequence[Replacement]) -> by
     more are left out, and so is metadata, which says what holds of the network as it was.
     """
     network = _Network(record)
-    gone = {index for row in replacements for index in row.operators}
-    kept = [row for index, row in enumerate(network.operators) if index not in gone]
+    gone = {index for part in replacements for index in part.operators}
+    kept = [operator for index, operator in enumerate(network.operators) if index not in gone]
     positions = [index for index in range(len(network.operators)) if index not in gone]
-    made = [network.custom(row) for row in replacements]
-    rows = [*zip(positions, kept, strict=True)]
-    rows += [(min(part.operators), row) for part, row in zip(replacements, made, strict=True)]
-    network.operators = _ordered(rows)
+    made = [network.custom(part) for part in replacements]
+    placed = [*zip(positions, kept, strict=True)]
+    placed += [
+        (min(part.operators), operator) for part, operator in zip(replacements, made, strict=True)
+    ]
+    network.operators = _ordered(placed)
     return network.written()
 
 
-def _ordered(rows: Sequence[tuple[int, Record]]) -> list[Record]:
+def _ordered(placed: Sequence[tuple[int, Record]]) -> list[Record]:
     """Sort operators by what they take from one another, then by their positions."""
-    giver = {t: place for place, (_, row) in enumerate(rows) for t in _indices(row["outputs"])}
+    giver = {
+        t: place
+        for place, (_, operator) in enumerate(placed)
+        for t in _indices(operator["outputs"])
+    }
     needs = [
-        {giver[t] for t in _indices(row["inputs"]) if giver.get(t, place) != place}
-        for place, (_, row) in enumerate(rows)
+        {giver[t] for t in _indices(operator["inputs"]) if giver.get(t, place) != place}
+        for place, (_, operator) in enumerate(placed)
     ]
     users: dict[int, list[int]] = {}
     for place, sources in enumerate(needs):
         for source in sources:
             users.setdefault(source, []).append(place)
     waiting = [len(sources) for sources in needs]
-    ready = [(rows[place][0], place) for place, count in enumerate(waiting) if not count]
+    ready = [(placed[place][0], place) for place, count in enumerate(waiting) if not count]
     heapq.heapify(ready)
-    found: list[Record] = []
+    ordered: list[Record] = []
     while ready:
         _, place = heapq.heappop(ready)
-        found.append(rows[place][1])
+        ordered.append(placed[place][1])
         for user in users.get(place, ()):
             waiting[user] -= 1
             if not waiting[user]:
-                heapq.heappush(ready, (rows[user][0], user))
-    assert len(found) == len(rows), "parts wait for each other in a circle"
-    return found
+                heapq.heappush(ready, (placed[user][0], user))
+    assert len(ordered) == len(placed), "parts wait for each other in a circle"
+    return ordered
 
 
 class _Network:
@@ -112,30 +118,30 @@ class _Network:
 
     def _code(self, name: str) -> int:
         custom = int(BuiltinOperator.CUSTOM)
-        row: Record = {
+        code: Record = {
             "deprecated_builtin_code": custom,
             "builtin_code": custom,
             "custom_code": name,
             "version": 1,
         }
-        if row not in self._codes:
-            self._codes.append(row)
-        return self._codes.index(row)
+        if code not in self._codes:
+            self._codes.append(code)
+        return self._codes.index(code)
 
     def written(self) -> bytes:
         """Return the file, without what nobody uses."""
         main = self._main
         used = dict.fromkeys([*_indices(main["inputs"]), *_indices(main["outputs"])])
-        for row in self.operators:
+        for operator in self.operators:
             for field in _FIELDS:
-                used.update(dict.fromkeys(_indices(row.get(field))))
+                used.update(dict.fromkeys(_indices(operator.get(field))))
         places = {index: place for place, index in enumerate(used)} | {_ABSENT: _ABSENT}
         subgraph = {
             "name": main["name"],
             "tensors": [self._tensors[index] for index in used],
             "inputs": _moved(main["inputs"], places),
             "outputs": _moved(main["outputs"], places),
-            "operators": [_with_moved(row, places) for row in self.operators],
+            "operators": [_with_moved(each, places) for each in self.operators],
         }
         subgraphs = [subgraph, *self._record["subgraphs"][1:]]
         network: Record = {
@@ -146,9 +152,13 @@ class _Network:
         return write(network, SCHEMA)
 
 
-def _with_moved(row: Record, places: dict[int, int]) -> Record:
-    moved = {field: _moved(row[field], places) for field in _FIELDS if row.get(field) is not None}
-    return {**row, **moved}
+def _with_moved(operator: Record, places: dict[int, int]) -> Record:
+    moved = {
+        field: _moved(operator[field], places)
+        for field in _FIELDS
+        if operator.get(field) is not None
+    }
+    return {**operator, **moved}
 
 
 def compacted(
@@ -169,11 +179,12 @@ def compacted(
             {
                 **subgraph,
                 "tensors": [
-                    {**row, "buffer": place(buffer_places, row["buffer"])} for row in tensors
+                    {**tensor, "buffer": place(buffer_places, tensor["buffer"])}
+                    for tensor in tensors
                 ],
                 "operators": [
-                    {**row, "opcode_index": place(code_places, row["opcode_index"])}
-                    for row in operators
+                    {**operator, "opcode_index": place(code_places, operator["opcode_index"])}
+                    for operator in operators
                 ],
             }
         )
