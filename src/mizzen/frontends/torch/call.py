@@ -43,9 +43,9 @@ class Arguments:
     @property
     def operator(self) -> str:
         """The name of the operator's row: ``mul`` for multiply too."""
-        found = row_of(self.node)
-        assert found is not None
-        return found.name
+        entry = row_of(self.node)
+        assert entry is not None
+        return entry.name
 
     @property
     def shape(self) -> tuple[int, ...]:

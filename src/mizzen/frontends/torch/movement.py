@@ -170,11 +170,13 @@ def need_batch(call: Arguments, rank: int) -> None:
     )
 
 
-def window_pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple[int, int]:
+def window_pair(
+    value: Sequence[int] | int, is_line: bool = False, lead: int = 1
+) -> tuple[int, int]:
     """Return what is meant for height and width; one number is both, or that of one row."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
-        return (lead if row else int(items[0])), int(items[0])
+        return (lead if is_line else int(items[0])), int(items[0])
     return int(items[0]), int(items[1])
 
 
@@ -344,11 +346,11 @@ def _put_between(b: Builder, value: Value, other: Value, axis: int, start: int, 
     end = start + count * step
     parts = [sliced(b, value, axis, 0, start)] if start else []
     if count:
-        rows = sliced(b, value, axis, start, count * step)
-        rows = reshape(b, rows, (*before, count, step, *after))
+        cut = sliced(b, value, axis, start, count * step)
+        cut = reshape(b, cut, (*before, count, step, *after))
         new = reshape(b, sliced(b, other, axis, 0, count), (*before, count, 1, *after))
-        rows = concat(b, [new, sliced(b, rows, axis + 1, 1, step - 1)], axis + 1)
-        parts.append(reshape(b, rows, (*before, count * step, *after)))
+        cut = concat(b, [new, sliced(b, cut, axis + 1, 1, step - 1)], axis + 1)
+        parts.append(reshape(b, cut, (*before, count * step, *after)))
     if size > count:
         parts.append(sliced(b, other, axis, count, 1))
         end += 1
@@ -497,8 +499,8 @@ def stepped(b: Builder, value: Value, axis: int, start: int, step: int, count: i
         border[2 * axis + 1] = lacking
         value = padded(b, value, border, b.constant(np.zeros(1, value.dtype.numpy), value.dtype))
     value = sliced(b, value, axis, start, span)
-    rows = [*shape[:axis], count, step, *shape[axis + 1 :]]
-    value = sliced(b, reshape(b, value, rows), axis + 1, 0, 1)
+    extents = [*shape[:axis], count, step, *shape[axis + 1 :]]
+    value = sliced(b, reshape(b, value, extents), axis + 1, 0, 1)
     return reshape(b, value, [*shape[:axis], count, *shape[axis + 1 :]])
 
 
@@ -522,13 +524,13 @@ def pixel_unshuffle(call: Call[Term]) -> Term:
     """Make channels of pixels: [..., C, H*r, W*r] -> [..., C*r*r, H, W]."""
     ratio = int(call["downscale_factor"])
     *front, channels, height, width = call.shape_of("self")
-    planes, rows, columns = prod(front) * channels, height // ratio, width // ratio
+    planes, lines, columns = prod(front) * channels, height // ratio, width // ratio
 
     def move(value: Value) -> Value:
         b = call.b
-        value = reshape(b, value, (planes, rows, ratio, width))
+        value = reshape(b, value, (planes, lines, ratio, width))
         value = permuted(b, value, (0, 2, 1, 3))
-        value = reshape(b, value, (planes * ratio, rows, columns, ratio))
+        value = reshape(b, value, (planes * ratio, lines, columns, ratio))
         return reshape(b, permuted(b, value, (0, 3, 1, 2)), call.shape)
 
     return call.moved(move)

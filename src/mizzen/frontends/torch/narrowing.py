@@ -104,14 +104,14 @@ def _concerned(node: Any) -> bool:
 
 def _indices(node: Any) -> Iterator[tuple[Any, Bound]]:
     """Return the computed indices of 64 bits that a node looks up by."""
-    row = row_of(node) if node.op == "call_function" else None
-    if row is None or row.name not in LOOKED_UP:
+    entry = row_of(node) if node.op == "call_function" else None
+    if entry is None or entry.name not in LOOKED_UP:
         return
-    name, counts_back = LOOKED_UP[row.name]
+    name, counts_back = LOOKED_UP[entry.name]
     call = Arguments(node)
     given: Any = call[name]
-    rows: Any = [(None, given)] if hasattr(given, "meta") else enumerate(given)
-    for axis, index in rows:
+    pairs: Any = [(None, given)] if hasattr(given, "meta") else enumerate(given)
+    for axis, index in pairs:
         if _is_wide(index) and not is_widening(index):
             yield index, Bound(_extent(call, axis), counts_back)
 
@@ -134,8 +134,8 @@ def _finds(node: Any) -> bool:
     if str(node.target) == GETITEM:
         source = row_of(node.args[0])
         return source is not None and source.name in ("max", "min")
-    row = row_of(node)
-    return row is not None and row.name in FINDERS
+    entry = row_of(node)
+    return entry is not None and entry.name in FINDERS
 
 
 def found_below(node: Any) -> float:

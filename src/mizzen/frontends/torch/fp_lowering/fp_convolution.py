@@ -50,8 +50,8 @@ class FpLayer(Layer):
 
     def part(self, start: int, count: int) -> FpLayer:
         """Return some of the outputs."""
-        rows = slice(start, start + count)
-        return replace(self, weight=self.weight[rows], bias=self.bias[rows])
+        outputs = slice(start, start + count)
+        return replace(self, weight=self.weight[outputs], bias=self.bias[outputs])
 
     def product(self, kind: str, source: Value, weight: Array, attributes: dict[str, Any]) -> Value:
         """Add an operation."""
@@ -168,8 +168,8 @@ def _batch_norm_behind(context: Context, node: Any) -> Scaling | None:
 
 
 def _constant(context: Context, node: Any) -> Array | None:
-    found = context.terms.get(node)
-    return array_of(found.tensor) if isinstance(found, Fixed) else None
+    term = context.terms.get(node)
+    return array_of(term.tensor) if isinstance(term, Fixed) else None
 
 
 def linear(call: FpCall) -> Value:
@@ -225,9 +225,9 @@ def addmm(call: FpCall) -> Value:
     weight, bias = call.fixed("mat2"), call.fixed("self")
     plain = call["alpha"] == 1 and call["beta"] == 1
     if weight is not None and bias is not None and bias.ndim == 1 and plain:
-        rows = np.ascontiguousarray(weight.T)
-        offset = np.broadcast_to(bias, (rows.shape[0],))
-        return projected(call, call.value(names[1]), rows, offset, call.shape)
+        turned = np.ascontiguousarray(weight.T)
+        offset = np.broadcast_to(bias, (turned.shape[0],))
+        return projected(call, call.value(names[1]), turned, offset, call.shape)
     value = reshape(b, multiplied(b, call.value(names[1]), call.value(names[2])), call.shape)
     value = value if call["alpha"] == 1 else a.mul(b, value, call["alpha"])
     other = call.value("self")
@@ -276,17 +276,17 @@ def scaled_dot_product_attention(call: FpCall) -> Value:
 
 def _repeated(b: Builder, x: Value, heads: int) -> Value:
     """Repeat each head of keys or values for as many heads of queries, one after the other."""
-    *front, count, rows, width = x.shape
-    lifted = reshape(b, x, (*front, count, 1, rows, width))
-    repeated = tiled(b, lifted, (*front, count, heads // count, rows, width))
-    return reshape(b, repeated, (*front, heads, rows, width))
+    *front, count, length, width = x.shape
+    lifted = reshape(b, x, (*front, count, 1, length, width))
+    repeated = tiled(b, lifted, (*front, count, heads // count, length, width))
+    return reshape(b, repeated, (*front, heads, length, width))
 
 
 def _masked(call: FpCall, scores: Value) -> Value:
     b = call.b
     if call["is_causal"]:
-        rows, columns = scores.shape[-2:]
-        hidden = np.triu(np.full((rows, columns), -np.inf), 1)
+        lines, columns = scores.shape[-2:]
+        hidden = np.triu(np.full((lines, columns), -np.inf), 1)
         return a.add(b, scores, a.filled(b, hidden, scores.dtype))
     if not call.given("attn_mask"):
         return scores

@@ -114,9 +114,9 @@ def _dynamic(exported: ExportedProgram) -> set[Any]:
     mutated = set(signature.buffers_to_mutate.values())
     states = {name for name, target in signature.inputs_to_buffers.items() if target in mutated}
     given = states.union(map(str, signature.user_inputs))
-    found: set[Any] = set()
+    dynamic: set[Any] = set()
     nodes: list[Any] = list(exported.graph.nodes)
     for node in nodes:
-        if node.name in given or not found.isdisjoint(node.all_input_nodes):
-            found.add(node)
-    return found
+        if node.name in given or not dynamic.isdisjoint(node.all_input_nodes):
+            dynamic.add(node)
+    return dynamic
