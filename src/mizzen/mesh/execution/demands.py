@@ -50,20 +50,20 @@ def demands(chain: Graph, last: Value, box: Box, channels: Span | None) -> Deman
 
     Raises E531 where an operation cannot be computed in parts.
     """
-    found = Demands([], {last: box})
+    demanded = Demands([], {last: box})
     for operation in reversed(chain.sorted()):
-        wanted = [found.boxes[value] for value in operation.results if value in found.boxes]
+        wanted = [demanded.boxes[value] for value in operation.results if value in demanded.boxes]
         if not wanted or operation.operands == []:
             continue
         needs, attributes = _needs(operation, wanted[0], channels)
-        found.order.insert(0, operation)
-        found.needs[operation] = tuple(needs)
-        found.attributes[operation] = attributes
+        demanded.order.insert(0, operation)
+        demanded.needs[operation] = tuple(needs)
+        demanded.attributes[operation] = attributes
         for value, need in zip(operation.operands, needs, strict=True):
             if isinstance(need, tuple) and value.constant is None:
-                have = found.boxes.get(value)
-                found.boxes[value] = need if have is None else _hull(have, need)
-    return found
+                have = demanded.boxes.get(value)
+                demanded.boxes[value] = need if have is None else _hull(have, need)
+    return demanded
 
 
 def _hull(one: Box, other: Box) -> Box:
@@ -193,11 +193,11 @@ def _pool(
 def _matmul(
     operation: tensor_operators.Matmul, box: Box, _: Span | None
 ) -> tuple[list[Need], Attributes]:
-    first, rows, columns = box
+    first, lines, columns = box
     depth = (0, operation.operand.shape[2])
     zero_points = operation.operands[2:]
     return [
-        (first, rows, depth),
+        (first, lines, depth),
         (first, depth, columns),
         *(box_of(each.shape) for each in zero_points),
     ], {}

@@ -126,22 +126,24 @@ NO_PLACE = "{0u, 0u, 1u, {0u}, {0u}, {0u}}"
 
 
 def element_files(
-    program: MeshProgram, row: ElementProgram, containers: Containers
+    program: MeshProgram, element: ElementProgram, containers: Containers
 ) -> dict[str, str]:
     """Return the generated sources of an element. Raises E531 and E552 as its tiles do."""
-    written = _Element(program, row, containers)
+    written = _Element(program, element, containers)
     return {"element.c": written.source(), "element.h": written.header()}
 
 
 class _Element:
-    def __init__(self, program: MeshProgram, row: ElementProgram, containers: Containers) -> None:
+    def __init__(
+        self, program: MeshProgram, element: ElementProgram, containers: Containers
+    ) -> None:
         self.program = program
         self.containers = containers
-        self.behind = Behind(program, row)
-        self.row = row
+        self.behind = Behind(program, element)
+        self.row = element
         self.places: list[str] = []
-        name = program.machine.element_name(row.element)
-        self.title = c_comment(f"Element {row.element} ({name}) of {program.network.name}")
+        name = program.machine.element_name(element.element)
+        self.title = c_comment(f"Element {element.element} ({name}) of {program.network.name}")
 
     @property
     def data_bytes(self) -> int:
@@ -150,7 +152,7 @@ class _Element:
 
     def header(self) -> str:
         """Return `element.h`."""
-        rows = [
+        lines = [
             f" *   {region.kind.value:<10} {region.address:>6} {region.slot_bytes:>10} "
             f"{region.slots:>6}"
             for region in self.row.regions
@@ -161,7 +163,7 @@ class _Element:
             replica=self.row.replica,
             data_bytes=max(self.data_bytes, 1),
             behind_bytes=self.behind.size,
-            map="\n".join(rows),
+            map="\n".join(lines),
             regions=len(self.row.regions),
             arrivals=len(self._received()),
         )
@@ -203,12 +205,12 @@ class _Element:
 
     def _place(self, region: int, box: Box) -> str:
         """Return the initialiser of a place: a box in a region, in six axes."""
-        row = self.row.regions[region]
-        outer = row.box
+        placed = self.row.regions[region]
+        outer = placed.box
         assert outer is not None, "what is moved has a box"
         item_bytes = SUM_BYTES
-        if row.tensor is not None:
-            item_bytes = self.program.network.tensors[row.tensor].item_bytes
+        if placed.tensor is not None:
+            item_bytes = self.program.network.tensors[placed.tensor].item_bytes
         strides = dense_strides(shape_of(outer), item_bytes)
         offset = sum(
             (start - first) * stride

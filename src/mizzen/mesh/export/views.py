@@ -77,9 +77,9 @@ def part(whole: View, outer: Box, box: Box) -> View:
 
 def view_of(value: Value, sources: dict[Value, View]) -> View | None:
     """Return where a value lies, if it is a part of what lies in memory, or that in other order."""
-    found = sources.get(value)
-    if found is not None or value.producer is None or not value.producer.operands:
-        return found
+    view = sources.get(value)
+    if view is not None or value.producer is None or not value.producer.operands:
+        return view
     before = view_of(value.producer.operand, sources)
     return None if before is None else _rearranged(value.producer, before)
 

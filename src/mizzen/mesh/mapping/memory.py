@@ -94,12 +94,12 @@ def inputs_of(network: Network, tile: Tile) -> tuple[tuple[int, Box], ...]:
     A tensor that a layer takes twice is kept once, in the smallest box that holds both.
     """
     layer = network.layers[tile.layer]
-    found: dict[int, Box] = {}
+    needed: dict[int, Box] = {}
     boxes = needed_boxes(network, layer, tile.box, tile.channels)
     for tensor, box in zip(layer.inputs, boxes, strict=True):
         if box is not None:
-            found[tensor] = _hull(found[tensor], box) if tensor in found else box
-    return tuple(found.items())
+            needed[tensor] = _hull(needed[tensor], box) if tensor in needed else box
+    return tuple(needed.items())
 
 
 def slots_of(mapping: Mapping, tile: int, tensor: int | None) -> int:

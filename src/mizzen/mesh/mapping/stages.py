@@ -129,11 +129,11 @@ def bisect(
         return None
     while high / low > precision:
         middle = (low * high) ** 0.5
-        found = solve(middle)
-        if found is None:
+        result = solve(middle)
+        if result is None:
             low = middle
         else:
-            best, high = found, min(middle, found.period_s)
+            best, high = result, min(middle, result.period_s)
             low = min(low, high)
     return best
 

@@ -52,10 +52,10 @@ class Template:
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """The first layer of each seat."""
-        found = [len(self.network.layers)] * len(self.kinds)
+        first = [len(self.network.layers)] * len(self.kinds)
         for tile in self.tiles:
-            found[tile.element] = min(found[tile.element], tile.layer)
-        return tuple(found)
+            first[tile.element] = min(first[tile.element], tile.layer)
+        return tuple(first)
 
 
 def template_of(
@@ -128,7 +128,7 @@ def flows_of(network: Network, tiles: tuple[Tile, ...], multicast: Multicast) ->
     for index, tile in enumerate(tiles):
         if tile.sums_into is None:
             boxes.setdefault(network.layers[tile.layer].output, {})[tile.box] = index
-    producers = {tensor: _Producers(found) for tensor, found in boxes.items()}
+    producers = {tensor: _Producers(given) for tensor, given in boxes.items()}
     grouped = _needed(network, tiles, producers)
     for (source, tensor, box), targets in grouped.items():
         size = elements_of(box) * network.tensors[tensor].item_bytes

@@ -39,18 +39,18 @@ def structure_findings(program: MeshProgram) -> Iterator[Finding]:
     if program.replicas < 1:
         yield _finding("program", "replicas must be at least 1", f"not {program.replicas}")
     seen: set[int] = set()
-    for place, row in enumerate(program.elements):
+    for place, element in enumerate(program.elements):
         name = f"elements[{place}]"
-        if not 0 <= row.element < program.machine.elements:
+        if not 0 <= element.element < program.machine.elements:
             must = f"the element must be below {program.machine.elements}"
-            yield _finding(name, must, f"not {row.element}")
-        elif row.element in seen:
-            yield _finding(name, "an element must have one program", f"{row.element} has two")
-        if not 0 <= row.replica < program.replicas:
+            yield _finding(name, must, f"not {element.element}")
+        elif element.element in seen:
+            yield _finding(name, "an element must have one program", f"{element.element} has two")
+        if not 0 <= element.replica < program.replicas:
             must = f"the replica must be below {program.replicas}"
-            yield _finding(name, must, f"not {row.replica}")
-        seen.add(row.element)
-        yield from _Element(program, row, name).findings()
+            yield _finding(name, must, f"not {element.replica}")
+        seen.add(element.element)
+        yield from _Element(program, element, name).findings()
     yield from _routes(program)
 
 
@@ -72,10 +72,10 @@ def _routes(program: MeshProgram) -> Iterator[Finding]:
 
 
 class _Element:
-    def __init__(self, program: MeshProgram, row: ElementProgram, name: str) -> None:
+    def __init__(self, program: MeshProgram, element: ElementProgram, name: str) -> None:
         self.program = program
         self.network = program.network
-        self.row = row
+        self.row = element
         self.name = name
 
     def findings(self) -> Iterator[Finding]:
