@@ -78,15 +78,15 @@ def check(
     target = resolve_target(CompileOptions(accelerator, **options))
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
-    found = front_end_of(data, name).check(data, name, target, on_progress)
+    checked = front_end_of(data, name).check(data, name, target, on_progress)
     failures = failures_of(
-        found.report,
-        found.artifact,
+        checked.report,
+        checked.artifact,
         max_cpu_ops=max_cpu_ops,
         sram_budget_bytes=sram_budget,
         compile_again=again(model, accelerator, **options),
     )
-    return CheckReport(found.report, max_cpu_ops, sram_budget, tuple(failures), found.artifact)
+    return CheckReport(checked.report, max_cpu_ops, sram_budget, tuple(failures), checked.artifact)
 
 
 def failures_of(

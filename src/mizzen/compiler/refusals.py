@@ -61,15 +61,15 @@ class RefusalSearch(Generic[Unit, Answer]):
     def alone(self, suspects: Iterable[Unit]) -> dict[Unit, Answer]:
         """Return the suspects that are refused when nothing else is there."""
         answers: dict[Hashable, Answer | None] = {}
-        found: dict[Unit, Answer] = {}
+        refused: dict[Unit, Answer] = {}
         for unit in suspects:
             key = self.signature(unit)
             if key not in answers:
                 answers[key] = self.compile([unit])
             answer = answers[key]
             if answer is not None:
-                found[unit] = answer
-        return found
+                refused[unit] = answer
+        return refused
 
     def first(self, answer: Answer) -> tuple[Unit, Answer] | None:
         """Return the unit with which a beginning of the network is no longer taken, and why.

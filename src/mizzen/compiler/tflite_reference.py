@@ -67,7 +67,7 @@ class Kernels:
         """
         note, tensors = note_of(operation), self._model.main.tensors
         taken = self._model.main.present(self._model.main.operators[note.operator].inputs)
-        kept = [row.index for row in taken if row.variable and row.index in state]
+        kept = [tensor.index for tensor in taken if tensor.variable and tensor.index in state]
         part, kernels = self._part(note, kept)
         given = dict(zip(note.inputs, operands, strict=True))
         results = kernels.run(
@@ -87,18 +87,18 @@ class Kernels:
 
     def _part(self, note: Note, kept: Sequence[int]) -> tuple[Extract, HostKernels]:
         key = note.operator, *kept
-        found = self._parts.get(key)
-        if found is None:
+        known = self._parts.get(key)
+        if known is None:
             operator = self._model.main.operators[note.operator]
             part = extract(self._model.record, [note.operator], kept)
-            found = part, HostKernels(part.network, [self._model.origin(operator)])
-            self._parts[key] = found
-        return found
+            known = part, HostKernels(part.network, [self._model.origin(operator)])
+            self._parts[key] = known
+        return known
 
 
 def begin(lowered: Lowered) -> None:
     """Start the process that computes what TOSA has no form of, if there is any of it."""
-    if any(isinstance(row, Custom) for row in lowered.graph):
+    if any(isinstance(operation, Custom) for operation in lowered.graph):
         tflm.begin()
 
 
@@ -214,6 +214,6 @@ def tensor_values(
     ]
     try:
         evaluate_batch(lowered.graph, given, count, trace=trace, custom=custom)
-    except MizzenError as found:
-        stopped = found
+    except MizzenError as stop:
+        stopped = stop
     return TensorValues(values, after, assumed, stopped)

@@ -72,5 +72,5 @@ def effort_of(word: str) -> Effort:
     try:
         return Effort(word)
     except ValueError:
-        names = ", ".join(row.value for row in Effort)
+        names = ", ".join(effort.value for effort in Effort)
         raise fail("E228", f"what to prove must be one of {names}, not {word!r}") from None

@@ -52,14 +52,16 @@ Execute = Callable[[Sequence[Array], int], Sequence[Array]]
 def prove_region(code: RegionCode, region: Extracted, options: ProofOptions) -> RegionFindings:
     """Execute a region's code, and compare; `region` is it as it was before it was compiled."""
     reference = code.reference if isinstance(code, OperatorCode) else None
-    found = prove_graph(
+    findings = prove_graph(
         region.graph,
         lambda inputs, count: computed(code, inputs, count),
         options,
-        None if reference is None else lambda row, count: computed(code, row, count, reference),
+        None
+        if reference is None
+        else lambda inputs, count: computed(code, inputs, count, reference),
     )
     against = code.against if isinstance(code, OperatorCode) else ""
-    return replace(found, proof=replace(found.proof, against=against))
+    return replace(findings, proof=replace(findings.proof, against=against))
 
 
 def prove_graph(
@@ -79,19 +81,21 @@ def prove_graph(
     if reference is not None:
         expected = reference(inputs, count)
     try:
-        found = execute(inputs, count)
+        results = execute(inputs, count)
     except MizzenError as error:
         return RegionFindings(Proof(0, options.seed), error)
-    digest = sha256(b"".join(np.ascontiguousarray(row).tobytes() for row in (*inputs, *found)))
+    digest = sha256(
+        b"".join(np.ascontiguousarray(array).tobytes() for array in (*inputs, *results))
+    )
     wrong = next(
         (
-            row
-            for ours, theirs in zip(found, expected, strict=True)
-            if (row := difference(ours, theirs)) is not None
+            differing
+            for ours, theirs in zip(results, expected, strict=True)
+            if (differing := difference(ours, theirs)) is not None
         ),
         None,
     )
-    equal = len(found) if wrong is None else 0
+    equal = len(results) if wrong is None else 0
     proof = Proof(count, options.seed, digest.hexdigest(), parts=1, equal=equal)
     return RegionFindings(proof, wrong)
 
@@ -100,8 +104,8 @@ def _expected(graph: Graph, options: ProofOptions) -> tuple[list[Array], Sequenc
     """Return inputs, and what the reference gives for them; those without an answer left out."""
     used = sum(
         int(np.prod(value.shape, dtype=np.int64)) * np.dtype(value.dtype.numpy).itemsize
-        for row in graph
-        for value in row.results
+        for operation in graph
+        for value in operation.results
         if np.dtype(value.dtype.numpy).itemsize <= LARGEST_ELEMENT_BYTES
     )
     count = options.inputs_for(used)
@@ -120,14 +124,14 @@ def _answered(
     kept: list[int] = []
     for index in range(count):
         try:
-            answers.append(evaluate(graph, [row[index] for row in inputs]))
+            answers.append(evaluate(graph, [array[index] for array in inputs]))
         except MizzenError:
             continue
         kept.append(index)
     if not kept:
         return [], []
-    expected = [np.stack(rows) for rows in zip(*answers, strict=True)]
-    return [row[kept] for row in inputs], expected
+    expected = [np.stack(results) for results in zip(*answers, strict=True)]
+    return [array[kept] for array in inputs], expected
 
 
 def graph_stimuli(graph: Graph, count: int, seed: int) -> list[Array]:
@@ -147,10 +151,10 @@ def _is_amount(value: Value) -> bool:
     """Whether a value says by how many bits others are shifted."""
     waiting, seen = [value], set[Value]()
     while waiting:
-        row = waiting.pop()
-        seen.add(row)
-        for user in row.uses:
-            if isinstance(user, SHIFTS) and user.input2 is row:
+        other = waiting.pop()
+        seen.add(other)
+        for user in other.uses:
+            if isinstance(user, SHIFTS) and user.input2 is other:
                 return True
             if isinstance(user, HANDED_ON) and user.results[0] not in seen:
                 waiting.append(user.results[0])
@@ -164,8 +168,10 @@ def _stimulus(value: Value) -> Stimulus:
         # kept to half of these (`WIDE_LIMIT`), so that none leaves them.
         dtype = value.dtype.numpy
         return Stimulus(value.shape, dtype, 0, min(8 * dtype.itemsize, SHIFTED_BITS) - 1)
-    found = value.quantization
-    zero = found.zero_points[0] if found is not None and found.zero_points else 0
+    quantization = value.quantization
+    zero = (
+        quantization.zero_points[0] if quantization is not None and quantization.zero_points else 0
+    )
     return stimulus(value.shape, value.dtype.numpy, zero)
 
 
@@ -233,8 +239,8 @@ class RegionProver:
             others = self._findings(other, groups)
             if others.wrong is None and others.proof.inputs:
                 return Proved(other, others.proof)
-        found = self._first_wrong(groups, wrong)
-        group, why = (groups[-1], wrong) if found is None else found
+        refused = self._first_wrong(groups, wrong)
+        group, why = (groups[-1], wrong) if refused is None else refused
         reason = _reason(why)
         return RegionRefusal({group: reason}, reason)
 

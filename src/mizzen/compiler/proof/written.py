@@ -42,9 +42,9 @@ class Written:
 
     def _forms(self) -> Iterator[Array]:
         yield self.maps[-1]
-        if len(self.maps) > 1 and len({row.dtype for row in self.maps}) == 1:
+        if len(self.maps) > 1 and len({array.dtype for array in self.maps}) == 1:
             for axis in (CHANNELS, HEIGHT):
-                if len({row.shape[:axis] + row.shape[axis + 1 :] for row in self.maps}) == 1:
+                if len({array.shape[:axis] + array.shape[axis + 1 :] for array in self.maps}) == 1:
                     yield np.concatenate(self.maps, axis)
 
 
@@ -53,12 +53,12 @@ def written(commands: Sequence[tuple[int, int]], maps: Mapping[int, Array]) -> t
 
     commands  byte offset in the stream, and operator
     """
-    found: dict[int, list[Array]] = {}
+    of_operator: dict[int, list[Array]] = {}
     for offset, operator in sorted(commands):
         if offset in maps:
-            rows = found.pop(operator, [])
-            found[operator] = [*rows, maps[offset]]
-    return tuple(Written(operator, tuple(rows)) for operator, rows in found.items())
+            before = of_operator.pop(operator, [])
+            of_operator[operator] = [*before, maps[offset]]
+    return tuple(Written(operator, tuple(arrays)) for operator, arrays in of_operator.items())
 
 
 def _as(
