@@ -113,9 +113,9 @@ def warn(diagnostics: Iterable[Diagnostic], above: int) -> None:
     """
     import warnings
 
-    for row in diagnostics:
-        if row.severity is Severity.WARNING:
-            warnings.warn(row.render(), MizzenWarning, stacklevel=above + 3)
+    for diagnostic in diagnostics:
+        if diagnostic.severity is Severity.WARNING:
+            warnings.warn(diagnostic.render(), MizzenWarning, stacklevel=above + 3)
 
 
 class Device(Enum):

@@ -93,10 +93,10 @@ class _Range:
 def _check_overlaps(file: str, board: Board) -> None:
     """E413 where two things lie at one address, which then answers for neither."""
     ranges = [
-        _Range(row.name, base, base + row.size_bytes)
-        for row in board.memories
-        if row.address is not None
-        for base in row.bases
+        _Range(memory.name, base, base + memory.size_bytes)
+        for memory in board.memories
+        if memory.address is not None
+        for base in memory.bases
     ]
     if board.console is not None:
         ranges += [

@@ -103,7 +103,7 @@ def named_table(
     widths = [max(map(len, column)) for column in zip(headings[:-1], *rows, strict=True)]
     room = width - len(GAP) - sum(len(GAP) + column for column in widths)
     room = max(room, NARROWEST_LAST_COLUMN)
-    lines = [(*row, name_in(name, room)) for row, name in zip(rows, names, strict=True)]
+    lines = [(*line, name_in(name, room)) for line, name in zip(rows, names, strict=True)]
     return table(lines, width=width, headings=headings, right=right)
 
 

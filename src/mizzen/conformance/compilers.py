@@ -145,7 +145,7 @@ def _built(
 
 def _reasons_of(report: CompileReport) -> tuple[str, ...]:
     """Return why operators were left to the CPU, each reason once."""
-    reasons = (reason.message for row in report.on_cpu for reason in row.reasons)
+    reasons = (reason.message for placement in report.on_cpu for reason in placement.reasons)
     return tuple(dict.fromkeys(reasons))
 
 

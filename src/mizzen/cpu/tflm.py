@@ -109,8 +109,8 @@ class CpuKernels:
         with _workers.lock:
             worker = self._load()
             request = {"verb": "measure", "key": self._key, "batch": 0}
-            (found,) = worker.ask(request, [], self)
-            return KernelMemory(*found.tolist())
+            (sizes,) = worker.ask(request, [], self)
+            return KernelMemory(*sizes.tolist())
 
     def session(self, batch: int = 1) -> CpuSession:
         """Open a session, in which each of `batch` elements keeps its state."""

@@ -86,8 +86,8 @@ def geometry_of(info: TensorInfo, form: ImageForm) -> Geometry:
             f"the input {info.name} must take {channels.value} images, and has {number} "
             f"{'channel' if number == 1 else 'channels'}",
         )
-    rows = 1 if layout is Layout.FIRST else 0
-    return Geometry(shape[rows], shape[rows + 1], channels, layout)
+    axis = 1 if layout is Layout.FIRST else 0
+    return Geometry(shape[axis], shape[axis + 1], channels, layout)
 
 
 def _decoded(path: Path, geometry: Geometry, resize: Resize | None) -> Array:
@@ -188,10 +188,10 @@ def explained(info: TensorInfo, form: ImageForm) -> str:
         return f"  {info.name}: pixels taken as pixel / {WHITE}"
     low = np.iinfo(info.dtype).min
     text = f"  {info.name}: pixels 0 to {WHITE} taken as {info.dtype} {low} to {low + WHITE}"
-    found = scale_of(info)
-    if found is None:
+    grid = scale_of(info)
+    if grid is None:
         return text
-    ends = (found[0] * (low + end - found[1]) for end in (0, WHITE))
+    ends = (grid[0] * (low + end - grid[1]) for end in (0, WHITE))
     return f"{text}, which are {' to '.join(f'{end:.3g}' for end in ends)}"
 
 

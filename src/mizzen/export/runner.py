@@ -82,7 +82,7 @@ def runner(artifact: Artifact, board: Board, inputs: Sequence[npt.NDArray[Any]])
     image = image_of(container, example_of(artifact, inputs))
     base = board.memory(Role.MODEL).base
     built = (firmware_folder() / "runner" / name_of(board.name, product)).read_bytes()
-    kept = [row for row in _segments(built) if row.address != base]
+    kept = [segment for segment in _segments(built) if segment.address != base]
     return _elf(built, [*kept, Segment(base, image)])
 
 
@@ -159,8 +159,10 @@ def _elf(like: bytes, segments: Sequence[Segment]) -> bytes:
     fields[11:14] = 0, 0, 0
     at = _ELF.size + len(segments) * _SEGMENT.size
     heads, held = bytearray(), bytearray()
-    for row in segments:
-        place, size = at + len(held), len(row.data)
-        heads += _SEGMENT.pack(_LOADED, place, row.address, row.address, size, size, _READ, 1)
-        held += row.data
+    for segment in segments:
+        place, size = at + len(held), len(segment.data)
+        heads += _SEGMENT.pack(
+            _LOADED, place, segment.address, segment.address, size, size, _READ, 1
+        )
+        held += segment.data
     return _ELF.pack(*fields) + bytes(heads) + bytes(held)

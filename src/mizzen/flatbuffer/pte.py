@@ -99,8 +99,8 @@ def split(data: bytes, file: str) -> PteFile:
     """
     start, program_bytes = _segments_start(data, file)
     program = read(data[:program_bytes], SCHEMA, file)
-    rows: list[Record] = program["segments"] or []
-    return PteFile(program, tuple(_segment(data, start, row, file) for row in rows))
+    records: list[Record] = program["segments"] or []
+    return PteFile(program, tuple(_segment(data, start, record, file) for record in records))
 
 
 def _segments_start(data: bytes, file: str) -> tuple[int, int]:
@@ -119,25 +119,25 @@ def _segments_start(data: bytes, file: str) -> tuple[int, int]:
     return start, program_bytes
 
 
-def _segment(data: bytes, start: int, row: Record, file: str) -> bytes:
-    if not row["size"]:  # one without constants may have no header either
+def _segment(data: bytes, start: int, record: Record, file: str) -> bytes:
+    if not record["size"]:  # one without constants may have no header either
         return b""
-    at, end = start + row["offset"], start + row["offset"] + row["size"]
+    at, end = start + record["offset"], start + record["offset"] + record["size"]
     if not start or end > len(data):
         where = f"at byte {at} of {len(data)}" if start else "in a file without segments"
-        raise _damaged(file, f"a segment of {row['size']} bytes cannot be {where}")
+        raise _damaged(file, f"a segment of {record['size']} bytes cannot be {where}")
     return data[at:end]
 
 
 def join(file: PteFile) -> bytes:
     """Return the bytes of a file; with nothing in its segments it has no header."""
-    rows: list[Record] = []
+    records: list[Record] = []
     body = bytearray()
     for segment in file.segments:
         body += bytes(-len(body) % SEGMENT_ALIGNMENT_BYTES if segment else 0)
-        rows.append({"offset": len(body) if segment else 0, "size": len(segment)})
+        records.append({"offset": len(body) if segment else 0, "size": len(segment)})
         body += segment
-    program = write({**file.program, "segments": rows}, SCHEMA)
+    program = write({**file.program, "segments": records}, SCHEMA)
     if not body:
         return program
     program_bytes = len(program) + _HEADER.size

@@ -239,8 +239,8 @@ def _support(
 ) -> Iterator[Diagnostic]:
     """Say if no profile or extension that is allowed has the operation for its types."""
     if definition.rows:
-        row = row_of(definition, *_given(operation))
-        needed = row.supports
+        form = row_of(definition, *_given(operation))
+        needed = form.supports
     else:
         needed = definition.supports
     if needed and supports.isdisjoint(needed):

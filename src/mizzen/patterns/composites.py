@@ -57,8 +57,8 @@ class Cover:
         What another composite has is a reason too.
         """
         candidates = Matcher(self._guarded).candidates(operation)
-        found = (explain(self.graph, pattern, operation) for pattern in candidates)
-        return [miss for miss in found if miss is not None]
+        explained = (explain(self.graph, pattern, operation) for pattern in candidates)
+        return [miss for miss in explained if miss is not None]
 
     def _search(self, pattern: Pattern) -> None:
         matcher = Matcher([pattern])

@@ -62,10 +62,10 @@ class Clusters:
 
     def members(self, values: list[Node]) -> Iterator[list[Node]]:
         """Return the clusters of `values`, in the order in which each one's first value comes."""
-        found: dict[Node, list[Node]] = {}
+        clusters: dict[Node, list[Node]] = {}
         for value in values:
-            found.setdefault(self.root(value), []).append(value)
-        yield from found.values()
+            clusters.setdefault(self.root(value), []).append(value)
+        yield from clusters.values()
 
 
 ANNOTATION = "quantization_annotation"
@@ -160,8 +160,8 @@ class Annotator:
         """Whether an activation can be fused with a node."""
         if node.target is operator.getitem:
             return self._roles.get(node.all_input_nodes[0]) is Role.NORMALIZED
-        row = row_of(node)
-        return row is not None and row.cuttable
+        entry = row_of(node)
+        return entry is not None and entry.cuttable
 
     @staticmethod
     def _state(config: QuantizationConfig, index: object) -> QuantizationConfig:

@@ -122,16 +122,16 @@ def findings_of(prepared: torch.nn.Module) -> Iterator[Diagnostic]:
 
     Where an input was always one number, what is computed of it is not named.
     """
-    observers: list[Any] = [row for row in prepared.modules() if hasattr(row, "calls")]
-    found = [
-        (bool(observer.is_computed), row)
+    observers: list[Any] = [module for module in prepared.modules() if hasattr(module, "calls")]
+    said = [
+        (bool(observer.is_computed), finding)
         for observer in observers
-        for row in observer.calls.findings(observer.origin, is_computed=observer.is_computed)
+        for finding in observer.calls.findings(observer.origin, is_computed=observer.is_computed)
     ]
-    given = [row for is_computed, row in found if not is_computed]
-    constant = any(row.code == NUMBERS.code for row in given)
+    given = [finding for is_computed, finding in said if not is_computed]
+    constant = any(finding.code == NUMBERS.code for finding in given)
     yield from given
-    yield from (row for is_computed, row in found if is_computed and not constant)
+    yield from (finding for is_computed, finding in said if is_computed and not constant)
 
 
 def saturation(

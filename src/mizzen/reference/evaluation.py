@@ -135,8 +135,8 @@ def walk(
     for operation in operations:
         waiting.update(operation.operands)
     for operation in operations:
-        found = results(operation, [values[each] for each in operation.operands])
-        named = dict(zip(operation.results, found, strict=True))
+        made = results(operation, [values[each] for each in operation.operands])
+        named = dict(zip(operation.results, made, strict=True))
         if not isinstance(operation, Constant):
             _tell(named, trace)
         values.update(named)

@@ -84,10 +84,10 @@ def _sum_of_taps(
         for x in range(taps.shape[1]):
             left = x * x_dilation
             columns = padded[:, :, left : left + (width - 1) * x_stride + 1 : x_stride]
-            rows = columns.reshape(len(padded), padded.shape[1], -1)
+            flat = columns.reshape(len(padded), padded.shape[1], -1)
             for y in range(taps.shape[0]):
                 top = y * y_dilation
-                seen = rows[:, top : top + (height - 1) * y_stride + 1 : y_stride]
+                seen = flat[:, top : top + (height - 1) * y_stride + 1 : y_stride]
                 np.multiply(seen, np.tile(taps[y, x], width), out=product)
                 result += product
     return result
@@ -112,9 +112,9 @@ def transpose_convolution(
     y_stride, x_stride = operation.stride
     with np.errstate(invalid="ignore"):
         for y, x in np.ndindex(weight.shape[1:3]):
-            rows, into_rows = _landing(plain.shape[1], y + top, y_stride, height)
+            lines, into_rows = _landing(plain.shape[1], y + top, y_stride, height)
             columns, into_columns = _landing(plain.shape[2], x + left, x_stride, width)
-            result[:, into_rows, into_columns] += plain[:, rows, columns] @ weights[:, y, x].T
+            result[:, into_rows, into_columns] += plain[:, lines, columns] @ weights[:, y, x].T
     return _finish(operation, result, bias, bound)
 
 

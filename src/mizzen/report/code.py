@@ -87,18 +87,18 @@ class CodeChoice:
         return self.own if self.is_own and self.own is not None else self.vela
 
 
-def choice_of(row: dict[str, Any]) -> CodeChoice:
+def choice_of(data: dict[str, Any]) -> CodeChoice:
     """Take a choice out of JSON data; KeyError, TypeError or ValueError if it is not one."""
-    own, vela = row["own"], row["vela"]
+    own, vela = data["own"], data["vela"]
     return CodeChoice(
-        Verdict(row["verdict"]),
-        str(row["reason"]),
+        Verdict(data["verdict"]),
+        str(data["reason"]),
         None if vela is None else _cost(vela),
         None if own is None else _cost(own),
-        tuple(Rejected(Verdict(each["verdict"]), str(each["reason"])) for each in row["tried"]),
-        str(row["operations"]),
+        tuple(Rejected(Verdict(each["verdict"]), str(each["reason"])) for each in data["tried"]),
+        str(data["operations"]),
     )
 
 
-def _cost(row: dict[str, Any]) -> StreamCost:
-    return StreamCost(**{field.name: int(row[field.name]) for field in fields(StreamCost)})
+def _cost(data: dict[str, Any]) -> StreamCost:
+    return StreamCost(**{field.name: int(data[field.name]) for field in fields(StreamCost)})

@@ -102,12 +102,14 @@ class Evaluation:
         if name == SAME_CLASS and self.reference is not None:
             share = self.reference.agreement.same_class
             return None if share is None else Metric(name, share)
-        return next((row for row in self.metrics if row.name == name), None)
+        return next((metric for metric in self.metrics if metric.name == name), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as data for JSON; metrics go by their names."""
         data = asdict(self)
-        data["metrics"] = {row.name: row.value for row in self.metrics}
+        data["metrics"] = {metric.name: metric.value for metric in self.metrics}
         if self.reference is not None:
-            data["reference"]["metrics"] = {row.name: row.value for row in self.reference.metrics}
+            data["reference"]["metrics"] = {
+                metric.name: metric.value for metric in self.reference.metrics
+            }
         return data

@@ -90,16 +90,16 @@ class MemoryReport:
     @property
     def by_memory(self) -> Mapping[str, int]:
         """Bytes that each memory must have."""
-        found: dict[str, int] = {}
-        for row in self.areas:
-            found[row.memory] = found.get(row.memory, 0) + row.used_bytes
-        return found
+        sizes: dict[str, int] = {}
+        for area in self.areas:
+            sizes[area.memory] = sizes.get(area.memory, 0) + area.used_bytes
+        return sizes
 
     def alive_at(self, operation: int, memory: str) -> tuple[Allocation, ...]:
         """Return what a memory holds at an operation, the largest first."""
-        rows = (
-            row
-            for row in self.allocations
-            if row.memory == memory and row.first <= operation <= row.last
+        alive = (
+            allocation
+            for allocation in self.allocations
+            if allocation.memory == memory and allocation.first <= operation <= allocation.last
         )
-        return tuple(sorted(rows, key=lambda row: -row.size_bytes))
+        return tuple(sorted(alive, key=lambda allocation: -allocation.size_bytes))

@@ -74,7 +74,7 @@ class _Calibrating:
         kinds = kinds_of(graph_module, example)
         self.graph_module = graph_module
         self.given, self.held, self.numbers = (
-            tuple(index for index, found in enumerate(kinds) if found is kind)
+            tuple(index for index, own in enumerate(kinds) if own is kind)
             for kind in (Kind.GIVEN, Kind.HELD, Kind.NUMBER)
         )
         self.calls = max(calls, 1)
@@ -155,8 +155,8 @@ class _Calibrating:
         import torch
 
         taken = sorted({*self.given, *variant.changed})
-        found = artifact.run(*(arguments[index].detach().numpy() for index in taken))
-        arrays = found if isinstance(found, tuple) else (found,)
+        outputs = artifact.run(*(arguments[index].detach().numpy() for index in taken))
+        arrays = outputs if isinstance(outputs, tuple) else (outputs,)
         results = list(variant.results)
         count = len(variant.tensors)
         for (index, shape), array in zip(variant.tensors.items(), arrays[:count], strict=True):

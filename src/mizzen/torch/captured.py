@@ -87,9 +87,9 @@ def with_numbers(graph_module: GraphModule, numbers: dict[int, float]) -> GraphM
             if user.op == "call_method" and user.target == "item":
                 _replace(user, number)
         _replace_uses(places[index], number)
-    found = torch.fx.GraphModule(graph_module, graph)
-    found.recompile()
-    return found
+    rebuilt = torch.fx.GraphModule(graph_module, graph)
+    rebuilt.recompile()
+    return rebuilt
 
 
 def _replace(node: Node, number: float) -> None:

@@ -118,8 +118,8 @@ class Actors:
 
     def __init__(self, size: int | None, work: Work, address: str | None) -> None:
         self._ray, self._owns = connected(size or 1, address)
-        found = self._ray.cluster_resources().get("CPU", 1)
-        self.size = max(1, int(found)) if size is None else size
+        cpus = self._ray.cluster_resources().get("CPU", 1)
+        self.size = max(1, int(cpus)) if size is None else size
         self._kind = self._ray.remote(num_cpus=1, max_restarts=0)(Actor)
         self._work = self._ray.put(work)
         self.actors: dict[int, Any] = {}

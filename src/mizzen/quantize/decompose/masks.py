@@ -289,8 +289,8 @@ def _hides(value: object) -> bool:
 
 def _moves(node: Node) -> bool:
     """Whether a node only moves elements, of one value or several."""
-    row = row_of(node)
-    return row is not None and row.role is Role.SHARED and row.name != "where"
+    entry = row_of(node)
+    return entry is not None and entry.role is Role.SHARED and entry.name != "where"
 
 
 def _origin(node: object) -> Node | None:

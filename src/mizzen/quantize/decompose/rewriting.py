@@ -155,15 +155,15 @@ class Rewriter:
         """Return the tensor that a node always has; None where it depends on inputs or state."""
         if not isinstance(node, Node) or node.op != "get_attr" or str(node.target) in self.written:
             return None
-        found = attribute_of(self.module, str(node.target))
-        return found.detach() if isinstance(found, torch.Tensor) else None
+        attribute = attribute_of(self.module, str(node.target))
+        return attribute.detach() if isinstance(attribute, torch.Tensor) else None
 
     def value_or_none(self, node: object) -> torch.Tensor | None:
         """Return the tensor that a node reads now, also where training changes it."""
         if not isinstance(node, Node) or node.op != "get_attr":
             return None
-        found = attribute_of(self.module, str(node.target))
-        return found if isinstance(found, torch.Tensor) else None
+        attribute = attribute_of(self.module, str(node.target))
+        return attribute if isinstance(attribute, torch.Tensor) else None
 
     def _current(self) -> Node:
         assert self._place is not None, "a rewriter inserts at a place"
@@ -217,10 +217,10 @@ def fakes(arguments: Any) -> Any:
 
 def attribute_of(module: torch.nn.Module, path: str) -> object:
     """Return the attribute at a dotted path, None where there is not one."""
-    found: object = module
+    attribute: object = module
     for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
+        attribute = getattr(attribute, name, None)
+    return attribute
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
@@ -446,8 +446,8 @@ def _is_constant(rewriter: Rewriter, node: Node) -> bool:
     if torch.Tag.nondeterministic_seeded in cast(Any, node.target).tags:
         return False
     operands = node.all_input_nodes
-    row = row_of(node)
-    if row is not None and row.is_source:
+    entry = row_of(node)
+    if entry is not None and entry.is_source:
         return True
     return bool(operands) and all(_is_frozen(rewriter, operand) for operand in operands)
 
