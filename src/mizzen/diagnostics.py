@@ -177,7 +177,7 @@ FRAMEWORK = ("torch", "torchao", "mizzen")
 def source_line(trace: str) -> str | None:
     """Return the innermost line of the user's own files in a Python trace, as ``file.py:12``.
 
-    Only the file's name: where a file lies on somebody's machine is nobody's business.
+    Only the file's name: where a file lies on somebody's machine is not told.
     """
     frames = [
         f"{PurePath(path).name}:{line}"

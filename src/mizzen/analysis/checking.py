@@ -114,7 +114,7 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
 
 
 def _fault(artifact: Artifact, inputs: Sequence[Array]) -> Diagnostic | None:
-    """Return what stops inferences."""
+    """Return the error that stops inferences, if one does."""
     try:
         artifact.run(*inputs)
     except MizzenError as error:

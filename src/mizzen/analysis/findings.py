@@ -119,7 +119,7 @@ def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None)
 
 
 def _unless_refused(ask: Callable[[], Found], problems: list[Diagnostic]) -> Found | None:
-    """Return what was asked for; None where that is refused, with the reason among `problems`."""
+    """Return the answer; None where it is refused, with the reason among `problems`."""
     try:
         return ask()
     except MizzenError as error:

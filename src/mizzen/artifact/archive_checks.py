@@ -87,7 +87,7 @@ def _require_same(index: int, came: Form, wanted: Form) -> None:
 
 
 def edge_of_module(module: Any) -> tuple[list[Form], list[Form]]:
-    """Return what a part of PyTorch's takes and gives."""
+    """Return the forms of the inputs and outputs of a module of PyTorch's."""
     nodes = list(module.graph.nodes)
     taken = [node for node in nodes if node.op == "placeholder"]
     (given,) = (node.args[0] for node in nodes if node.op == "output")

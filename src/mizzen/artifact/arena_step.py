@@ -22,7 +22,7 @@ class ArenaStep(NpuStep):
     before  the last such step
     since   what has been written as tensors after that one: by the CPU, or from outside
     final   places, among the outputs, of those that no later step completes
-    kept    places, among the inputs, of those that are needed behind it as they are
+    kept    places, among the inputs, of those that are needed after it as they are
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ArenaStep(NpuStep):
 
     @cached_property
     def hazards(self) -> HazardReport:
-        """What the waits of the stream leave unordered, and what of the arena nobody has written.
+        """What the waits of the stream leave unordered, and what of the arena nothing has written.
 
         Looks at the steps before first: what they leave is written.
         """
@@ -65,7 +65,7 @@ class ArenaStep(NpuStep):
 
     @cached_property
     def left(self) -> Mapping[Block, Sequence[Run]]:
-        """What holds something behind the step."""
+        """What holds something after the step."""
         blocks = {block: list(runs) for block, runs in self._held.items()}
         for region, span in self.part.shared.items():
             at = span.offset_bytes

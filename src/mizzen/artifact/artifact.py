@@ -83,14 +83,14 @@ class Artifact:
         return tuple(signature.name for signature in self.contents.signatures)
 
     def signature(self, name: str) -> Artifact:
-        """Return what executes a signature: an artifact whose inputs and outputs have its names.
+        """Return an artifact that executes a signature, whose inputs and outputs have its names.
 
         Its file is a network of that signature alone. Raises E135 if there is none of that name.
         """
         return self._viewed(signature_contents(self.contents, name, self.name), name)
 
     def report_of(self, contents: Contents) -> CompileReport | None:
-        """Return what the compilation said of a subgraph of the network."""
+        """Return the compilation's report of a subgraph of the network."""
         whole = self.report if self._view is None else self._view.whole.report
         return None if whole is None else whole.of_subgraph(contents.title)
 
@@ -162,7 +162,7 @@ class Artifact:
         return {path: data, sidecar_path(path): sidecar(self.report, data)}
 
     def __repr__(self) -> str:
-        """Return what it is: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""
+        """Return a short description: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""
         takes, gives = (
             ", ".join(f"{info.dtype}{list(info.shape)}" for info in infos)
             for infos in (self.inputs, self.outputs)
@@ -171,7 +171,7 @@ class Artifact:
         return f"<Artifact {self.name} for {self.accelerator}, {steps}: {takes} -> {gives}>"
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -185,7 +185,7 @@ class Artifact:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Callable[..., Artifact], tuple[object, ...]]:
-        """Return what makes the artifact again in another process: its bytes."""
+        """Return a function that makes the artifact again in another process, of its bytes."""
         from mizzen.artifact.reading import whole
 
         if self._view is not None:

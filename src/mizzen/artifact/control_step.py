@@ -115,7 +115,7 @@ class ControlStep:
 
 
 def _truth(array: Array) -> npt.NDArray[np.bool_]:
-    """Return what a tensor of one boolean says for each inference."""
+    """Return the boolean of a tensor with one, for each inference."""
     return array.reshape(len(array), -1)[:, 0].astype(np.bool_)
 
 

@@ -118,7 +118,7 @@ class NpuSimulator:
 
 
 def _filled(array: Array, batch: int, size_bytes: int) -> Array:
-    """Return tensors as bytes of their buffer, zeros behind them: uint8 `[batch, size_bytes]`."""
+    """Return tensors as bytes of their buffer, zeros after them: uint8 `[batch, size_bytes]`."""
     raw = np.ascontiguousarray(array).view(np.uint8).reshape(batch, -1)
     return np.pad(raw, ((0, 0), (0, size_bytes - raw.shape[1])))
 
@@ -238,7 +238,7 @@ class EthosNPrograms(NpuFamily):
     """Ethos-N78."""
 
     def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
-        """Return what a custom operator holds. E12x, E91x, E92x or E93x if it is damaged."""
+        """Return the program in a custom operator. E12x, E91x, E92x or E93x if it is damaged."""
         parts = container_operator(model, operator)
         capabilities = decode_capabilities(parts.capabilities.tobytes())
         program = read_program(parts.container.tobytes(), capabilities)

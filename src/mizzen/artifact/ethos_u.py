@@ -96,7 +96,7 @@ class EthosUPrograms(NpuFamily):
     """Ethos-U."""
 
     def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
-        """Return what Vela's custom operator holds. E12x, E52x if it is damaged."""
+        """Return the program in Vela's custom operator. E12x, E52x if it is damaged."""
         parts = npu_operator(model, operator)
         return CompiledPart(
             _program(model, parts, origins),

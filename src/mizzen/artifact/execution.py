@@ -152,7 +152,7 @@ def _computed(
 
 
 def _executor(contents: Contents, values: Values, state: NoState) -> Execute:
-    """Return what executes a subgraph for some inferences of a batch, beside what is carried."""
+    """Return a function that executes a subgraph for some inferences, beside what is carried."""
     shared = [each.write for each in contents.carried]
 
     def execute_rows(index: int, indices: Rows, arrays: Sequence[Array]) -> list[Array]:
@@ -220,7 +220,7 @@ class NoState:
         """Nothing outlives an inference."""
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> HostKernels | HostSession:
-        """Return what computes a step's operators."""
+        """Return the kernels of a step's operators."""
         return step.kernels
 
 
@@ -264,7 +264,7 @@ class KeptState(NoState):
             self._variables[variable.index] = np.array(values[variable.index])
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> HostKernels | HostSession:
-        """Return what computes a step's operators."""
+        """Return the kernels of a step's operators."""
         if position not in self._sessions:
             self._sessions[position] = step.kernels.session(batch)
         return self._sessions[position]

@@ -39,7 +39,7 @@ class Hosted:
 
 
 def hosted(model: Model) -> Hosted:
-    """Return what of a network has steps of its own."""
+    """Return the subgraphs and callers of a network that have steps of their own."""
     on_npu = {
         subgraph.index for subgraph in model.subgraphs if any(map(is_npu, subgraph.operators))
     }

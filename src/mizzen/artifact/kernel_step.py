@@ -133,7 +133,7 @@ def _tensor(tensor: PteTensor, array: Array) -> Any:
 
 
 def _function(kernel: str) -> Kernel:
-    """Return what computes a kernel. E182 for one that neither PyTorch nor this has."""
+    """Return the function of a kernel. E182 for one that neither PyTorch nor this has."""
     count = COPIES.get(kernel)
     if count is not None:
         return _copy(count)

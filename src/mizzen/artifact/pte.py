@@ -313,7 +313,7 @@ class _Contents:
         )
 
     def _edge(self, places: Sequence[int], given: bool) -> tuple[list[OrderStep], tuple[int, ...]]:
-        """Return what puts inputs or outputs into the order of their dimensions, and these."""
+        """Return the steps that put inputs or outputs in their dimensions' order, and these."""
         steps: list[OrderStep] = []
         edge: list[int] = []
         first = len(self._program.values) + (0 if given else len(self._program.inputs))
@@ -337,7 +337,7 @@ class _Contents:
         return Arena({Block.ARENA: self._program.memory_bytes, Block.FAST: 0}, places)
 
     def _carried(self, calls: Sequence[CallKernel | CallDelegate]) -> tuple[Carried, ...]:
-        """Return what outlives an inference: tensors that start with something, or are read first.
+        """Return the state: tensors that start with something, or are read first.
 
         What a program reads before it writes was left by the inference before, zeros at first.
         """

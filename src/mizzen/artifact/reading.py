@@ -35,7 +35,7 @@ NO_CALLEES: Mapping[int, Sequence[int]] = MappingProxyType({})
 
 
 def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
-    """Return what the bytes of an artifact hold; `origins` of the NPU operators' streams.
+    """Return the contents of an artifact's bytes; `origins` of the NPU operators' streams.
 
     E116 for inputs and outputs whose integers stand for nothing.
     """
@@ -92,7 +92,7 @@ def whole(data: bytes, name: str, contents: Contents) -> bytes:
 def contents_of(
     model: Model, origins: Sequence[Origins] = (), programs: Sequence[object] = ()
 ) -> Contents:
-    """Return what a compiled TFLite network holds: its main subgraph's contents, with the others.
+    """Return the contents of a compiled TFLite network: of its main subgraph, with the others.
 
     programs  of its NPU operators, in order, as far as their compiler hands them over
     """
@@ -112,7 +112,7 @@ class Streams:
     programs: Sequence[object]
 
     def behind(self, count: int) -> Streams:
-        """Return what is known of those behind the first `count`."""
+        """Return the streams after the first `count`."""
         return Streams(self.origins[count:], self.programs[count:])
 
 

@@ -78,7 +78,7 @@ def shared_variables(model: Model, subgraphs: Sequence[int]) -> dict[int, Variab
         assigned = assigned_once(model, call)
         if assigned is None:
             return None
-        # Others than those that have a place, nobody reads.
+        # Others than those that have a place, nothing reads.
         first[index] = {places[name]: held for name, held in assigned.items() if name in places}
     state = [Carried(places[name], places[name], held_unassigned(tensor))
              for name, tensor in contents.items()]  # fmt: skip

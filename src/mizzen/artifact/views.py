@@ -27,7 +27,7 @@ def within(contents: Contents) -> Iterator[Contents]:
 
 
 def signature_contents(contents: Contents, name: str, file: str) -> Contents:
-    """Return what a signature executes, with its own names. E135 if there is none of it."""
+    """Return the contents of a signature, with its own names. E135 if there is none of it."""
     signature = next((each for each in contents.signatures if each.name == name), None)
     if signature is None:
         raise _unknown(contents, name, file)

@@ -53,7 +53,7 @@ Fact = TypeVar("Fact")
 
 
 def _known(fact: Fact | None, what: str, where: str) -> Fact:
-    """Return what a board's file says; E441 for what firmware needs and it does not say."""
+    """Return a fact of a board's file; E441 for what firmware needs and it does not say."""
     if fact is None:
         raise fail(
             "E441",

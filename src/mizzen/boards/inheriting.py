@@ -2,7 +2,7 @@
 
 A table replaces the keys that it has. Of tables in lists, one with the same name (a memory, a
 timing adapter), product (ports) or a memory mode in common replaces the keys of the other board's,
-and others come behind them.
+and others come after them.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def read_board(path: Path) -> Board:
 
 
 def _parent_of(path: Path) -> Callable[[str], Mapping[str, object]]:
-    """Return what reads boards that a file inherits: by name, or by a path beside the file."""
+    """Return a reader of the boards that a file inherits: by name, or by a path beside the file."""
 
     def read(name: str, depth: int = 1) -> Mapping[str, object]:
         if not name.endswith(SUFFIX):

@@ -61,7 +61,7 @@ def board_of(options: argparse.Namespace) -> Board | None:
 
 
 def for_board(asked: Keywords, board: Board | None) -> Keywords:
-    """Return what is asked for, with the board's NPU and memory mode where none is."""
+    """Return the keywords, with the board's NPU and memory mode where none is."""
     if board is None:
         return asked
     changed = asked.copy()
@@ -150,7 +150,7 @@ def needs_of_network(
 
 
 def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Remedy | None:
-    """Return what says what would help, of the memory modes that the board has."""
+    """Return the advice on what would help, of the memory modes that the board has."""
     report = artifact.report
     if report is None or compile_again is None:
         return None
@@ -165,7 +165,7 @@ def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Re
 
 
 def needs_text(needs: Needs, console: Console) -> str:
-    """Return what is needed of a board, and the time at a clock, for people; else nothing."""
+    """Return a text about the needs of a board and the time at a clock; empty without."""
     facts: list[tuple[str, str]] = []
     if needs.fit is not None:
         facts += headroom_rows(needs.fit)
@@ -181,7 +181,7 @@ def needs_text(needs: Needs, console: Console) -> str:
 
 
 def headroom_rows(fit: BoardFit) -> list[tuple[str, str]]:
-    """Return what each memory of the board holds and has left."""
+    """Return the bytes that each memory of the board holds and has left."""
     facts = [("memory mode", fit.memory_mode)]
     for room in fit.headroom:
         left = f"{size(room.left_bytes)} left" if room.left_bytes >= 0 else "too small"

@@ -71,7 +71,7 @@ def layers_text(layers: Sequence[Layer], *, width: int) -> str:
 
 
 def _advice(layers: Sequence[Layer], *, width: int) -> Iterator[str]:
-    """Return what advice there is, layers with the same together."""
+    """Return the advice, layers with the same together."""
     groups: dict[str, list[str]] = {}
     for layer in layers:
         if layer.advice:
@@ -83,7 +83,7 @@ def _advice(layers: Sequence[Layer], *, width: int) -> Iterator[str]:
 
 
 def cliff_text(cliff: Cliff, *, width: int) -> str:
-    """Return what a layer's neighbours cost, as a table, and what follows."""
+    """Return the costs of a layer's neighbours, as a table, and what follows."""
     own = cliff.own
     lines = [
         (

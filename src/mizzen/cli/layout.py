@@ -96,7 +96,7 @@ def named_table(
     headings: Sequence[str],
     right: Sequence[int] = (),
 ) -> str:
-    """Write rows in aligned columns and behind each a name, in what room there is in its line.
+    """Write rows in aligned columns and after each a name, in what room there is in its line.
 
     `headings` end with that of the names.
     """

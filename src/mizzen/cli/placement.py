@@ -35,7 +35,7 @@ GONE = {"folded": "constants of the artifact now", "unused": "nothing takes what
 
 
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
-    """Say which configuration is in force, and what of it nobody asked for."""
+    """Say which configuration is in force, and what of it was not asked for."""
     facts: list[tuple[str, str]] = []
     for line in chosen.backend.configuration_lines(chosen.configuration):
         value = line.value if isinstance(line.value, str) else size(line.value)
@@ -73,7 +73,7 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
 def summary_rows(
     report: CompileReport, cost: CostReport | None = None, memory: MemoryReport | None = None
 ) -> list[tuple[str, str]]:
-    """Return what one looks at first: placement, memory, cycles."""
+    """Return the lines that one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
     areas = [
@@ -114,7 +114,7 @@ def _gone_rows(report: CompileReport) -> Iterator[tuple[str, str]]:
 
 
 def _runtime_rows(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, str]]:
-    """Say what the runtime takes, states of CPU operators included, or that nobody counted it."""
+    """Say what the runtime takes, states of CPU operators included, or that it was not counted."""
     if memory is None:
         if report.on_cpu:
             yield (
@@ -193,7 +193,7 @@ NO_TIMING_MODEL = "E573"
 
 
 def cost_of(artifact: Artifact | None) -> CostReport | None:
-    """Return what an artifact costs; None without one, and of a family without a timing model."""
+    """Return the costs of an artifact; None without one, and of a family without a timing model."""
     from mizzen.analysis.cost import cost_report
     from mizzen.diagnostics import MizzenError
 

@@ -130,7 +130,7 @@ def _require_known(options: argparse.Namespace, findings: Findings) -> None:
 
 
 def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
-    """Return what an evaluation said. E587 for a file that is not of one."""
+    """Return the data of an evaluation. E587 for a file that is not of one."""
     if options.evaluation is None:
         return None
     from mizzen.documents import Form, Syntax, content_of, parse  # a verb's start waits for it

@@ -134,7 +134,7 @@ def _outputs(outputs: Array | tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaReference:
-    """Return what is to be run, and write what it is. E200 for a TOSA file and an accelerator."""
+    """Return the network to run, and write what it is. E200 for a TOSA file and an accelerator."""
     import mizzen
 
     path = Path(options.artifact)

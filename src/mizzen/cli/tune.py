@@ -107,7 +107,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], None]:
-    """Return what shows how many compilations are done, and how long the others may take."""
+    """Return a function that shows how many compilations are done, and how long the rest takes."""
     start = time.monotonic()
 
     def tell(done: int, planned: int) -> None:

@@ -51,7 +51,7 @@ def again(
     accelerator: str | None = None,
     **options: Unpack[CompileKeywords],
 ) -> Again:
-    """Return what compiles a network as before but for the options that it is called with."""
+    """Return a function that compiles a network again, with other options."""
 
     def compile_again(**changes: Any) -> Artifact:
         changed: dict[str, Any] = {**options, **changes, "prove": "off"}
@@ -145,7 +145,7 @@ def _covered(allocations: Sequence[Allocation]) -> int:
 
 
 def sram_of(report: CompileReport, memory: MemoryReport | None) -> int:
-    """Return what must be in SRAM; what the compiler says where there is nothing to count."""
+    """Return the bytes of SRAM; those that the compiler says where there is nothing to count."""
     if memory is None or not any(area.memory == SRAM for area in memory.areas):
         return report.sram_bytes
     return memory.by_memory[SRAM]

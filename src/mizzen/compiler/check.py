@@ -35,7 +35,7 @@ class CheckReport:
     artifact: Artifact | None = None
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -97,7 +97,7 @@ def failures_of(
     sram_budget_bytes: int | None,
     compile_again: Again | None = None,
 ) -> Iterator[Diagnostic]:
-    """Return what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM.
+    """Return errors for what is not as allowed: E401 for the CPU, E402 for the SRAM.
 
     compile_again  tries what would help; without it, what would is not known
     """

@@ -128,7 +128,7 @@ def _not_on_device(operator: Operator, original: Origin, computer: Computer) -> 
 
 
 def _signature(model: Model, operator: Operator) -> Signature:
-    """Return what decides whether there is a kernel: the types, the ranks, and the extents."""
+    """Return the facts that decide whether there is a kernel: types, ranks and extents."""
     tensors = model.main.present((*operator.inputs, *operator.outputs))
     return operator.kind, tuple((tensor.type, tensor.shape) for tensor in tensors)
 

@@ -206,7 +206,7 @@ class _Folding:
         return len(sizes) == len(outputs) and made <= max(SMALL_BYTES, GROWTH * before)
 
     def _results(self, operator: Operator) -> Mapping[int, Array] | None:
-        """Return what an operator gives by its tensors; None if nothing here computes it."""
+        """Return the results of an operator by its tensors; None if nothing here computes it."""
         tensors = self._subgraph.tensors
         before, after = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
         values = self.computed.get(before.index, before.values)
@@ -253,7 +253,7 @@ class _Folding:
 
 
 def _computed(network: bytes, origin: Origin) -> list[Array]:
-    """Return what a network without inputs gives once: `[1, *shape]` of each output."""
+    """Return the outputs of a network without inputs: `[1, *shape]` of each output."""
     try:
         lowered = lower(read_network(network, origin.model or ""))
         return [array[np.newaxis] for array in evaluate(lowered, [])]

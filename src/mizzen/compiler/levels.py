@@ -153,7 +153,7 @@ def _handed(
 
 
 def _way(subgraph: Subgraph, operator: Operator, result: Tensor) -> Way:
-    """Return what may be done: what is joined with others behind was rescaled for that."""
+    """Return the remedy: what is joined with others later was rescaled for that."""
     users = {user.kind for user in subgraph.operators if result.index in user.inputs}
     if operator.kind in JOINS or (operator.kind in MOVES and users & JOINS):
         return JOINED

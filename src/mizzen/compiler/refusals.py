@@ -106,7 +106,7 @@ class HidingSearch(Generic[Unit, Result]):
     def find(
         self, guesses: Iterable[frozenset[Unit]], groups: Sequence[Sequence[Unit]]
     ) -> tuple[frozenset[Unit], Result] | None:
-        """Return what to hide and what is compiled then; None if hiding everything is refused.
+        """Return the units to hide, and the result without them; None if hiding all is refused.
 
         guesses  sets to try first
         groups   everything that can be hidden; what is like each other together, in the order in

@@ -81,7 +81,7 @@ class Kernels:
         return [
             to_graph(tensors[index], made[index])
             if index in made
-            else np.zeros((count, *result.shape), result.dtype.numpy)  # nobody reads it
+            else np.zeros((count, *result.shape), result.dtype.numpy)  # nothing reads it
             for index, result in zip(note.outputs, operation.results, strict=True)
         ], {index: made[index] for index in kept}
 
@@ -189,7 +189,7 @@ def tensor_values(
         return to_graph(tensors[place], theirs)
 
     def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
-        """Return what a CPU operator gives: its state, its kernel's numbers, or the known ones."""
+        """Return a CPU operator's results: its state, its kernel's numbers, or the known ones."""
         note = note_of(operation)
         if main.operators[note.operator].kind in VARIABLE_KINDS:
             return [

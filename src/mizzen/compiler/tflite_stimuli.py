@@ -17,7 +17,7 @@ INDICES = {"GATHER": 1, "GATHER_ND": 1, "EMBEDDING_LOOKUP": 0}
 
 
 def network_stimulus(model: Model, tensor: Tensor) -> Stimulus:
-    """Return what a tensor that the network takes may be."""
+    """Return the values that a tensor that the network takes may have."""
     zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
     dtype = tensor.dtype or np.dtype(np.uint8)
     usual = stimulus(tensor.shape, dtype, zero)
@@ -50,6 +50,6 @@ def network_stimuli(model: Model, count: int, seed: int) -> list[Array]:
 
 
 def values_bytes(model: Model) -> int:
-    """Return what the tensors of one inference take, constants left out; at least 1."""
+    """Return the bytes of the tensors of one inference, constants left out; at least 1."""
     computed = (tensor for tensor in model.main.tensors if tensor.data is None)
     return max(1, sum(tensor.size_bytes or 0 for tensor in computed))

@@ -193,7 +193,7 @@ _ON_CPU = re.compile(r"^Warning: .* is not supported on the NPU.*\n((?: .*\n)*)"
 
 
 def _reasons(printed: str) -> Iterator[str]:
-    """Return what the core says of each operator that it leaves to the CPU."""
+    """Return the core's reason for each operator that it leaves to the CPU."""
     for said in _ON_CPU.findall(printed):
         yield " ".join(said.replace(" - ", "").split())
 

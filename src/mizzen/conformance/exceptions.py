@@ -16,7 +16,7 @@ EVERY_TYPE = ("int8", "uint8", "int16", "int32", "bool")
 REGOR, LEGACY = (Compiler.REGOR,), (Compiler.LEGACY,)
 BOTH = (Compiler.REGOR, Compiler.LEGACY)
 LIFTED = (*BOTH, Compiler.OWN)
-"""What our generator takes over with Vela's words, and `mizzen compile` keeps on the CPU."""
+"""What our generator takes over with Vela's commands, and `mizzen compile` keeps on the CPU."""
 UNHIDDEN = (Compiler.REGOR, Compiler.OWN)
 """Those that get the network as it is."""
 EVERYWHERE = tuple(Compiler)

@@ -28,7 +28,7 @@ WITHOUT_REASON = "the compiler leaves it there without a reason"
 NOT_EXECUTABLE = "E605"
 """The simulator's code for an accelerator that this build does not execute."""
 NOT_INSTALLED = frozenset({"E300", "E701", "E721"})
-"""Codes of packages that are not there, which is nobody's verdict."""
+"""Codes of packages that are not there, which are no verdict."""
 
 
 def judge(case: Case, compiler: Compiler, configuration: EthosUConfiguration, inputs: int) -> Row:

@@ -2,7 +2,7 @@
 
 The kernels trust their network: a damaged one can end the process, loop, or write anywhere, so they
 never run in the user's. The script answers requests on standard input until that closes. Requests
-and answers are a JSON document behind its length (uint64), then the contents of the arrays that it
+and answers are a JSON document after its length (uint64), then the contents of the arrays that it
 lists. Standard error is a file, in which the script finds what the kernels print.
 """
 
@@ -172,7 +172,7 @@ _BYTES = {part: re.compile(rf"Arena allocation {part} (\d+) bytes") for part in 
 
 
 def printed(start: int) -> str:
-    """Return what has been printed from a place in standard error on."""
+    """Return the text that was printed from a place in standard error on."""
     return os.pread(STDERR, LOG_BYTES, start).decode(errors="replace")
 
 

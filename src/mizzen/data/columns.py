@@ -32,7 +32,7 @@ class Column(Protocol):
         ...
 
     def name(self, index: int) -> str:
-        """Return what a sample is called, for messages."""
+        """Return the name of a sample, for messages."""
         ...
 
     def read(self) -> list[Array]:
@@ -63,7 +63,7 @@ class ArrayColumn:
         return ArrayColumn(np.asarray(self.rows[start:stop]), self.source, self.first + start)
 
     def name(self, index: int) -> str:
-        """Return what a sample is called: `images.npy[12]`."""
+        """Return the name of a sample: `images.npy[12]`."""
         return f"{self.source}[{self.first + index}]"
 
     def read(self) -> list[Array]:
@@ -145,7 +145,7 @@ class DataSet:
         return DataSet(tuple(column.cut(start, stop) for column in self.columns))
 
     def name(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         return self.columns[0].name(index)
 
 

@@ -139,7 +139,7 @@ class FeaturesReader:
 def reader_for(
     suffix: str, info: TensorInfo, forms: Forms, window: tuple[int, int] | None = None
 ) -> tuple[Reader, str]:
-    """Return what reads files that end so, and what there is to say about it.
+    """Return a reader of files that end so, and what there is to say about it.
 
     window  width and stride, in bytes, of the inferences in raw files
     """

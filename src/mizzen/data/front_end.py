@@ -86,7 +86,7 @@ def _kernels(network: bytes) -> CpuKernels:
 
 @cache
 def interface(network: bytes, name: str) -> tuple[TensorInfo, TensorInfo]:
-    """Return what a front-end takes and gives. E255 unless it takes samples of 16 bits, alone."""
+    """Return a front-end's input and output. E255 unless it takes samples of 16 bits, alone."""
     main = read(network, name).main
     inputs, outputs = main.present(main.inputs), main.present(main.outputs)
     if len(inputs) != 1 or len(outputs) != 1 or inputs[0].dtype != np.int16:

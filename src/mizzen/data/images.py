@@ -65,7 +65,7 @@ class ImageReader:
 
 
 def geometry_of(info: TensorInfo, form: ImageForm) -> Geometry:
-    """Return what images of an input are like. E246 for an input that takes none."""
+    """Return the geometry of an input's images. E246 for an input that takes none."""
     shape = info.shape[1:] if len(info.shape) == 4 and info.shape[0] == 1 else info.shape
     layout = form.layout
     if layout is None:
@@ -123,7 +123,7 @@ def _pillow() -> Any:
 
 
 def _sized(pillow: Any, image: Any, geometry: Geometry, resize: Resize | None, path: Path) -> Any:
-    """Return an image of the input's size. E246 if it has another and nobody says how."""
+    """Return an image of the input's size. E246 if it has another and it is not said how."""
     wanted = geometry.width, geometry.height
     if image.size == wanted:
         return image

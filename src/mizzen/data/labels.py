@@ -22,7 +22,7 @@ FILE_HEADINGS = frozenset(("file", "filename", "file_name", "path", "image", "na
 LABEL_HEADINGS = frozenset(("label", "labels", "class", "target", "y", "value"))
 DELIMITERS = (",", ";", "\t")
 KEYS = ("labels", "label", "y", "targets", "target", "y_test")
-"""Arrays of a .npz that are labels if nobody says which are, in this order."""
+"""Arrays of a .npz that are labels if it is not said which are, in this order."""
 
 MLPERF_COLUMNS = 3, 5
 """Of a `y_labels.csv`: file, number of classes, label; and width and stride of windows in bytes.

@@ -10,7 +10,7 @@ from mizzen.data.labels import Labels, Row, labels_of, read_labels, read_rows
 from mizzen.diagnostics import MizzenError, fail
 
 USUAL = ("y_labels.csv", "labels.csv")
-"""Labels in a folder of samples if nobody says where they are, in this order."""
+"""Labels in a folder of samples if it is not said where they are, in this order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

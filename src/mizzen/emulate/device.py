@@ -129,7 +129,7 @@ class NpuDevice:
         return register.name if register else f"{offset:#06x}"
 
     def read(self, offset: int, size_bytes: int = 4) -> int:
-        """Return what a load of 1, 2 or 4 bytes reads; zero where there is no register."""
+        """Return the value that a load of 1, 2 or 4 bytes reads; 0 where there is no register."""
         register = self._rows.get(offset & ~3)
         if register is None or register.access is Access.WRITE:
             return 0

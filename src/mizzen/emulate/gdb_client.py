@@ -72,7 +72,7 @@ class GdbClient:
             self._buffer += data
 
     def registers(self) -> list[int]:
-        """Return R0 to R15, and the status register behind them."""
+        """Return R0 to R15, and the status register after them."""
         data = bytes.fromhex(self.ask("g"))
         return list(struct.unpack_from(f"<{STATUS_INDEX + 1}I", data))
 

@@ -1,7 +1,7 @@
 """The processor by QEMU, in its own process: a Cortex-M55 with everything around it.
 
 The NPU's page is watched by the GDB stub. QEMU stops at an access, before it is made; the
-instruction is taken apart, the access done here, and the processor set on behind it. The interrupt
+instruction is taken apart, the access done here, and the processor set on after it. The interrupt
 line is QEMU's own, so that interrupts come as they do.
 
 Facts of QEMU 7.2 that matter: a watchpoint on a page stops before the access, the program counter
@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.05
 IDLE_LOOKS = 6
 """Looks in a row that find the processor waiting at one place, with nothing pending."""
 STEP_SECONDS = 1.0
-"""How long the stop behind one instruction may take to be told."""
+"""How long the stop after one instruction may take to be told."""
 BREAKPOINT = 0xBE
 """Upper byte of BKPT, which asks the host for something."""
 NEAR_BYTES = 48
@@ -155,7 +155,7 @@ class QemuProcessor:
         return end
 
     def _access(self) -> End | None:
-        """Make the access that the processor was stopped at, and go behind it."""
+        """Make the access that the processor was stopped at, and go on after it."""
         values = self._gdb.registers()
         transfer, offset = self._access_at(values)
         if transfer is None or offset is None:

@@ -388,7 +388,7 @@ def _unparsed(message: str) -> Stop:
 def _kept(
     kept: OrderedDict[bytes, _Stream], key: bytes, make: Callable[[], _Stream | Stop]
 ) -> _Stream | Stop:
-    """Return what is kept under a key, or make it and keep it."""
+    """Return the stream that is kept under a key, or make it and keep it."""
     known = kept.get(key)
     if known is None:
         made = make()

@@ -72,7 +72,7 @@ class Semihosting:
         self._console = console
 
     def request(self, operation: int, argument: int) -> int | Ended:
-        """Return what R0 becomes, or that the run has ended."""
+        """Return the new value of R0, or that the run has ended."""
         match operation:
             case Operation.EXIT:
                 return Ended(0 if argument == APPLICATION_EXIT else 1)

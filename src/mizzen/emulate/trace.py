@@ -44,7 +44,7 @@ class NpuBus:
         self._level = False
 
     def read(self, offset: int, size_bytes: int) -> int:
-        """Return what a load reads."""
+        """Return the value that a load reads."""
         value = self.device.read(offset, size_bytes)
         self._note(BusRow("read", self.device.name(offset), offset, value))
         self.settle()

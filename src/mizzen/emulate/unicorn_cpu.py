@@ -199,7 +199,7 @@ class UnicornProcessor:
         self._guarded(access)
 
     def _guarded(self, access: Callable[[], int | None]) -> int | None:
-        """Do an access; what it raises ends the run, and goes on behind Unicorn's own frames."""
+        """Do an access; what it raises ends the run, and goes on after Unicorn's own frames."""
         try:
             return access()
         except BaseException as error:
@@ -230,7 +230,7 @@ class UnicornProcessor:
         self._stop_at_store(PAGE + offset)
 
     def _stop_at_store(self, address: int) -> None:
-        """Look around behind this store, if it made something that has to be seen to."""
+        """Look around after this store, if it made something that has to be seen to."""
         ticks = self.system.ticks and not self._sliced
         if self.system.reset_requested or self.system.waiting or self._bus.device.is_late or ticks:
             self._store = address
@@ -291,10 +291,10 @@ class UnicornProcessor:
         return self._halfword(self._engine.pc - 2) == instruction
 
     def _pass_store(self, address: int) -> None:
-        """Go behind the store that the processor was stopped at, whose effect is there already.
+        """Go past the store that the processor was stopped at, whose effect is there already.
 
         Unicorn stops with the program counter at the store, which would run again. In an IT block
-        it stops behind it.
+        it stops after it.
         """
         pc = self._engine.pc
         transfer = thumb.decode(self._halfword(pc), self._halfword(pc + 2), pc, self._engine.core)
@@ -305,7 +305,7 @@ class UnicornProcessor:
             self._engine.set_core(*transfer.writeback)
 
     def _unmask(self, unmasking: Unmasking) -> None:
-        """Do an instruction that lets interrupts in, so that they are taken right behind it."""
+        """Do an instruction that lets interrupts in, so that they are taken right after it."""
         engine = self._engine
         status = engine.special("XPSR")
         state = it_state(status)
@@ -328,7 +328,7 @@ class UnicornProcessor:
         self._bad = (address, size)
 
     def _on_error(self) -> End | None:
-        """Unicorn stops at waits as at instructions that it does not know, one behind them."""
+        """Unicorn stops at waits as at instructions that it does not know, one after them."""
         if self._raised is not None:
             raise self._raised
         if self._bad is not None:

@@ -61,7 +61,7 @@ class Request:
 
 
 def surroundings(artifact: Artifact, request: Request, mode: str) -> Surroundings:
-    """Return what a project is for; the NPU is the board's where the artifact needs none."""
+    """Return a project's surroundings; the NPU is the board's where the artifact needs none."""
     board = request.board
     accelerator = artifact.accelerator or board.npu.products[0]
     return Surroundings(

@@ -43,7 +43,7 @@ CPU = "cortex-m33"
 """What the firmware is built for, which a Cortex-M55 executes too."""
 
 NOTHING = b"typedef int nothing;\n"
-"""The example is behind the head, and C has no empty sources."""
+"""The example is after the head, and C has no empty sources."""
 
 _HEAD = struct.Struct("<5I")
 _ELF = struct.Struct("<16sHHIIIIIHHHHHH")
@@ -109,7 +109,7 @@ def product_of(artifact: Artifact, board: Board) -> str:
 
 
 def image_of(container: bytes, example: Example) -> bytes:
-    """Return what lies at the start of the model's memory: head, container, example."""
+    """Return the bytes at the start of the model's memory: head, container, example."""
     parts = (container, example.inputs, example.outputs)
     places: list[int] = []
     data = bytearray(_aligned(_HEAD.size))
@@ -142,7 +142,7 @@ def _aligned(size_bytes: int) -> int:
 
 
 def _segments(elf: bytes) -> Iterator[Segment]:
-    """Return what an ELF file of ours loads."""
+    """Return the segments that an ELF file of ours loads."""
     fields = _ELF.unpack_from(elf)
     start, size, count = fields[5], fields[9], fields[10]
     for index in range(count):

@@ -20,7 +20,7 @@ OPTIONS = {"LEAKY_RELU": "LeakyReluOptions"}
 
 
 def tabulated(call: KernelCall, source: DeviceTensor, output: DeviceTensor) -> Array:
-    """Return what TFLite Micro's kernel gives for every number of the input's type.
+    """Return the results of TFLite Micro's kernel for every number of the input's type.
 
     `[256]` of 8 bits, `[65536]` of 16, the least number first. Raises as `CpuKernels` does.
     """

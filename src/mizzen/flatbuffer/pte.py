@@ -1,7 +1,7 @@
-"""The schema of ExecuTorch programs, the numbers of their types, and the segments behind them.
+"""The schema of ExecuTorch programs, the numbers of their types, and the segments after them.
 
-A file is a FlatBuffer and, behind it, segments: constants, payloads of delegates, initial states. A
-header of 32 bytes behind the file identifier says where they start.
+A file is a FlatBuffer and, after it, segments: constants, payloads of delegates, initial states. A
+header of 32 bytes after the file identifier says where they start.
 
 Ref: ExecuTorch 1.5, schema/program.fbs, schema/scalar_type.fbs, schema/extended_header.h.
 """
@@ -31,7 +31,7 @@ SEGMENT_ALIGNMENT_BYTES = 128
 """Of the segments in a file. Constants in one, and payloads of delegates, need 16."""
 
 _HEAD_BYTES = 8
-"""Offset of the root table, and the file identifier, in front of the header."""
+"""Offset of the root table, and the file identifier, before the header."""
 
 _HEADER = struct.Struct("<4sIQQQ")
 _HEADER_MAGIC = b"eh00"
@@ -104,7 +104,7 @@ def split(data: bytes, file: str) -> PteFile:
 
 
 def _segments_start(data: bytes, file: str) -> tuple[int, int]:
-    """Return where segments start, and how many bytes are in front of them; 0 for no segments."""
+    """Return where segments start, and how many bytes are before them; 0 for no segments."""
     if data[_HEAD_BYTES : _HEAD_BYTES + len(_HEADER_MAGIC)] != _HEADER_MAGIC:
         return 0, len(data)
     if len(data) < _HEAD_BYTES + _HEADER.size:

@@ -24,7 +24,7 @@ BUDGET_PER_BYTE = 4
 it; more needs many references to the same bytes, and could ask for any amount."""
 
 VTABLE_HEAD_BYTES = 4
-"""In front of a table's offsets: the vtable's size, and the table's."""
+"""Before a table's offsets: the vtable's size, and the table's."""
 
 COST_BYTES = 32
 """What a table or a string costs of the budget, beside a string's characters."""

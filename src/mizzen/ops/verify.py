@@ -229,7 +229,7 @@ def _results(definition: Definition, operation: Operation) -> Iterator[Diagnosti
 def _given(
     operation: Operation,
 ) -> tuple[Sequence[Value], Attributes, DType | None, Origin | None]:
-    """Return what the inference of types takes."""
+    """Return the arguments of the inference of types."""
     dtype = operation.results[0].dtype if len(operation.results) == 1 else None
     return operation.operands, dict(operation.attributes), dtype, operation.origin
 

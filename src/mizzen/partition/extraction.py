@@ -52,7 +52,7 @@ def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Ext
 def extract_operations(graph: Graph, operations: Iterable[Operation]) -> Extracted:
     """Copy operations, in order of execution, and their constants into a graph of their own.
 
-    It gives what the whole graph gives, and what others or nobody take from it.
+    It gives what the whole graph gives, and what others or no operations take from it.
     """
     inside, given = set(operations), set(graph.outputs)
     return _extracted(

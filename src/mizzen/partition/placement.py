@@ -190,7 +190,7 @@ class _Groups:
 
 
 def _free(operation: Operation) -> bool:
-    """Whether an operation belongs to whoever uses it."""
+    """Whether an operation belongs to what uses it."""
     return isinstance(operation, Constant)
 
 

@@ -347,7 +347,7 @@ def _split_rescales(graph: Graph) -> bool:
     """Copy RESCALEs to 32 bits so that each has one user.
 
     An NPU rescales what an elementwise operation takes on the way, for nothing, but only where
-    nobody else wants the 32-bit numbers.
+    nothing else takes the 32-bit numbers.
     """
     shared = [each for each in graph if _is_shared(each)]
     for operation in shared:

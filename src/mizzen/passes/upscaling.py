@@ -44,7 +44,7 @@ def _ending(operation: TransposeConv2d, limits: WindowLimits) -> Rescale | None:
 class _Axis:
     """How one axis unfolds: rows, or columns.
 
-    In front of `out_pad`, output position q * stride + r takes kernel position r + t * stride from
+    Before `out_pad`, output position q * stride + r takes kernel position r + t * stride from
     input position q - t, for each t of the `taps`.
     """
 
@@ -142,7 +142,7 @@ class _Unfolding:
         return reshaped(self.graph, self.rescale, value, image)
 
     def _cut(self, value: Value) -> Value:
-        """Return what is wanted of the blocks."""
+        """Return the part of the blocks that is wanted."""
         batch, _, _, outputs = value.shape
         size = (batch, self.rows.result, self.columns.result, outputs)
         if value.shape == size:

@@ -95,7 +95,7 @@ class Cover:
         return None
 
     def _done_after(self, operation: Operation) -> list[Operation]:
-        """Return what takes a result of an operation, or of the composite that it is in."""
+        """Return the operations that take a result of one, or of the composite that it is in."""
         composite = self._of.get(operation)
         operations = (operation,) if composite is None else composite.operations
         results = [result for each in operations for result in each.results]

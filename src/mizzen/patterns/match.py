@@ -93,7 +93,7 @@ class Match:
     def __getitem__(
         self, node: Op[Any] | Var | Const | Through
     ) -> Operation | Value | tuple[Operation, ...]:
-        """Return what a node is; of a chain, its operations, the last one first.
+        """Return the match of a node; of a chain, its operations, the last one first.
 
         Raises KeyError for what is in a choice that was not taken.
         """
@@ -485,7 +485,7 @@ class Rules:
     def rewrite(self, graph: Graph) -> bool:
         """Rewrite each operation there is once, by the first rule that matches; True on changes.
 
-        Operations that rewriting adds are not looked at. What nobody needs any more goes.
+        Operations that rewriting adds are not looked at. What nothing needs any more goes.
         """
         changed = False
         for operation in graph:

@@ -75,7 +75,7 @@ CUSTOM, ARM = "custom", "_arm_annotation_info"
 Ref: ExecuTorch 1.5, backends/arm/common/annotation_meta.py.
 """
 OURS_ALONE = frozenset(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "mean"))
-"""Operators that ExecuTorch's backend takes apart behind the rounding, and cannot then lower."""
+"""Operators that ExecuTorch's backend takes apart after the rounding, and cannot then lower."""
 COMPOSITE = (Role.RECURRENT, Role.NORMALIZED, Role.STATE)
 MOVING = (Role.SHARED, Role.TRANSPARENT)
 
@@ -261,7 +261,7 @@ class Annotator:
         return any(self._roles.get(reader) is Role.DIVIDED for reader in readers)
 
     def _scaled(self, node: Node, factor: float, like: QuantizationSpec) -> QuantizationSpecBase:
-        """Return what a multiplication by a number needs: another scale, and the same integers."""
+        """Return the specification of a multiplication by a number: other scale, same integers."""
         source = node.args[0]
         assert isinstance(source, Node)
 

@@ -142,7 +142,7 @@ class _Observing:
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return what changes when a constant is replaced or written to; inference tensors are not."""
+    """Return a version that changes with a constant; inference tensors have none."""
     if tensor.is_inference():
         return tensor.data_ptr(), 0
     return tensor.data_ptr(), tensor._version  # pyright: ignore[reportPrivateUsage] - no other

@@ -283,7 +283,7 @@ class EthosUQuantizer(Quantizer):
 
 
 def adjustment(reader: Node) -> Adjust | None:
-    """Return what the scale of a node's operands must be."""
+    """Return the adjustment that the scale of a node's operands must have."""
     entry = row_of(reader)
     if entry is not None and entry.ends_at_one:
         return with_whole_one

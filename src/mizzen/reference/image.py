@@ -16,8 +16,8 @@ class _Samples:
     """For each place of the result along one dimension: the samples around it, its way past one.
 
     before  the last sample at or before the place, shape [size]
-    after   the sample behind that, or the same at the border
-    past    numerator of how far behind `before` it is
+    after   the sample after that, or the same at the border
+    past    numerator of how far after `before` it is
     unit    denominator of that
     """
 

@@ -121,7 +121,7 @@ def transpose_convolution(
 def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, slice]:
     """Return which samples land within the result if sample i lands at first + i * stride."""
     start = max(0, -(first // stride))  # the first whose place is not negative
-    stop = max(start, min(size, -((first - new_size) // stride)))  # behind the last that is within
+    stop = max(start, min(size, -((first - new_size) // stride)))  # after the last that is within
     place = first + start * stride
     return slice(start, stop), slice(place, place + (stop - start) * stride, stride)
 
@@ -139,7 +139,7 @@ def _center(values: Array, zero_point: Array) -> None:
 
 
 def _greatest(operation: Operation, index: int, zero_point: Array) -> int:
-    """Return what no integer of this operand less its zero point exceeds; 0 of real numbers."""
+    """Return the bound of this operand's integers less its zero point; 0 of real numbers."""
     dtype = operation.operands[index].dtype
     if dtype.is_float:
         return 0
@@ -183,7 +183,7 @@ def _padded(
 def _windows(
     operation: tosa.Windowed, padded: Array, kernel: Sequence[int], places: Sequence[int]
 ) -> Array:
-    """Return what the kernel covers at each place: [N, *places, *kernel, C], a view."""
+    """Return the elements under the kernel at each place: [N, *places, *kernel, C], a view."""
     stride, dilation = operation.stride, operation.dilation
     reach = [(size - 1) * each + 1 for size, each in zip(kernel, dilation, strict=True)]
     between = tuple(range(1, padded.ndim - 1))

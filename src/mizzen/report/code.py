@@ -61,7 +61,7 @@ class CodeChoice:
     vela        what Vela's costs; None where Vela made none
     own         what Mizzen's costs; None where there is not any
     tried       candidates that were not taken, and why
-    operations  what Mizzen's own was made of: its rules, or Vela's words; empty without one
+    operations  what Mizzen's own was made of: its rules, or Vela's commands; empty without one
     """
 
     verdict: Verdict

@@ -28,7 +28,7 @@ class Outcome(Enum):
     WHOLE = "judged"
     """Nothing is seen inside of its NPU operator, which is judged by what it gives."""
     UNSEEN = "not seen"
-    """Nothing of it could be seen, as nobody says which of the stream's operations are its."""
+    """Nothing of it could be seen, as it is not known which of the stream's operations are its."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Comparison:
     constants: ConstantsComparison | None = None
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)

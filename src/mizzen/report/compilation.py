@@ -118,7 +118,7 @@ class CompileReport:
     subgraphs: tuple[CompileReport, ...] = ()
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)

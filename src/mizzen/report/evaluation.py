@@ -26,7 +26,7 @@ class Metric:
 class Confusion:
     """How often each class came where which one was right.
 
-    classes  their names; numbers where nobody named them
+    classes  their names; numbers where they have no names
     counts   [label][output]
     """
 
@@ -90,7 +90,7 @@ class Evaluation:
     seconds: float
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)

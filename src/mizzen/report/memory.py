@@ -32,7 +32,7 @@ class Allocation:
     name         of the tensor in the user's model, or of what it is
     memory       by its name in `vela.ini`: ``Sram``, ``Dram``, ``OnChipFlash``, ``OffChipFlash``
     area         which part of the artifact's data: ``arena``, ``cache``, ``constants``, ``runtime``
-    address      in the area, in bytes; None where nobody has decided it
+    address      in the area, in bytes; None where it is not decided
     first, last  operations, by index in the cost report, from which and to which it is kept
     """
 
@@ -82,7 +82,7 @@ class MemoryReport:
     file_bytes: int
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -96,7 +96,7 @@ class MemoryReport:
         return sizes
 
     def alive_at(self, operation: int, memory: str) -> tuple[Allocation, ...]:
-        """Return what a memory holds at an operation, the largest first."""
+        """Return the allocations in a memory at an operation, the largest first."""
         alive = (
             allocation
             for allocation in self.allocations

@@ -98,7 +98,7 @@ class Candidate:
         return bool(self.proof.inputs) and not self.proof.differing
 
     def of(self, objective: Objective) -> int:
-        """Return what an objective wants little of."""
+        """Return the number that an objective wants to be small."""
         match objective:
             case Objective.CYCLES:
                 return self.cycles
@@ -151,7 +151,7 @@ class TuningReport:
     seconds: float = field(default=0.0, compare=False)
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -192,7 +192,7 @@ def candidate_data(candidate: Candidate) -> dict[str, Any]:
 def front_of(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return those that no other beats in all measures, fewest cycles first; of equals the first.
 
-    The order of equals is that of `rows`.
+    The order of equals is that of `candidates`.
     """
     front: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda each: each.measures):

@@ -121,7 +121,7 @@ class Head:
     def must_have(
         self, limit: str, help: str, message: str = ""
     ) -> Callable[[Callable[[S], Found]], Rule[S]]:
-        """Return what makes the row of its measure."""
+        """Return a decorator that makes the rule of its measure."""
 
         def made(measure: Callable[[S], Found]) -> Rule[S]:
             entry = (self.source, self.kinds, self.on, self.level, message, self.fills)

@@ -97,7 +97,7 @@ class _Calibrating:
             return self._answered(variant, variant.artifact, arguments)
 
     def _variant(self, arguments: tuple[Any, ...]) -> _Variant | None:
-        """Return what is known of calls like this one; None where there are too many kinds."""
+        """Return the variant for calls like this one; None where there are too many kinds."""
         shapes = tuple(tuple(map(int, arguments[index].shape)) for index in self.given)
         key = (shapes, tuple(_number(arguments[index]) for index in self.numbers))
         if key not in self.variants and len(self.variants) >= KINDS_OF_CALLS:
@@ -142,7 +142,7 @@ class _Calibrating:
         return compile(module, calls[0], calibration=calls, **self.settings)
 
     def _versions(self, variant: _Variant, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return what changes when a constant is written to; inference tensors are not."""
+        """Return versions that change with constants; inference tensors have none."""
         return tuple(
             (arguments[index].data_ptr(), arguments[index]._version)
             for index in self.held

@@ -1,7 +1,7 @@
 """What users bring to calibrate with, as calls of the model.
 
 A call is a tuple of the model's arguments. Loaders of data bring more or less than that: labels
-behind the inputs, larger batches than the one that the artifact is for, single samples, arrays.
+after the inputs, larger batches than the one that the artifact is for, single samples, arrays.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ Call = tuple[Any, ...]
 
 
 def call_of(item: Any) -> Call:
-    """Return what a list or tuple stands for as arguments; anything else is the only argument."""
+    """Return the arguments that a list or tuple stands for; anything else is the only argument."""
     return tuple(item) if type(item) in (tuple, list) else (item,)
 
 
 def calls_of(example: Call, items: Iterable[Any]) -> Iterator[Call]:
     """Yield calls with the shapes of an example.
 
-    What comes behind the model's arguments is left out, and a larger batch is cut into several
+    What comes after the model's arguments is left out, and a larger batch is cut into several
     calls. E880 for rows that are no such arguments.
     """
     for index, item in enumerate(items):

@@ -35,7 +35,7 @@ class Kind(Enum):
 
 
 def kinds_of(graph_module: GraphModule, example: Sequence[Any]) -> tuple[Kind, ...]:
-    """Return what each input of a graph is."""
+    """Return the kind of each input of a graph."""
     places = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
     return tuple(_kind(node, value) for node, value in zip(places, example, strict=True))
 

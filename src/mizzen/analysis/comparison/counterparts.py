@@ -3,8 +3,8 @@
 Names say nothing: conversion takes operators apart and numbers what comes of them anew. So the
 converted program computes the floating-point one's own numbers, without its rounding and with the
 weights before theirs, and a node whose numbers are another node's is its counterpart. A node whose
-weights were changed, by the normalisation behind a convolution for instance, is known by what it
-takes. Behind a counterpart the program goes on from the floating-point numbers, so that nothing
+weights were changed, by the normalisation after a convolution for instance, is known by what it
+takes. After a counterpart the program goes on from the floating-point numbers, so that nothing
 adds up. A node of which neither says enough has no counterpart.
 """
 
@@ -40,7 +40,7 @@ HALF = 0.5 * (1 + 2.0**-16)
 """A weight is at most half a step from the number that it was, in float32."""
 
 NORMALISATIONS = ("aten.batch_norm", "aten._native_batch_norm_legit_no_training")
-"""What a convolution in front of it takes in."""
+"""What a convolution before it takes in."""
 
 WEIGHTED = ("aten.conv", "aten.linear", "aten.addmm")
 """Operators with weights."""
@@ -111,7 +111,7 @@ class _Search:
         self._found: dict[Any, Any] = {}
 
     def counterparts(self, inputs: Sequence[Sequence[Array]]) -> dict[Any, Any]:
-        """Infer with the converted program, the floating-point numbers behind every counterpart."""
+        """Infer with the converted program, the floating-point numbers after every counterpart."""
         interpreter = Interpreter(self._converted)
         inferences = [interpreter.taken(arrays) for arrays in inputs]
         for program in (self._floating, self._converted):
@@ -145,7 +145,7 @@ class _Search:
         return counterpart.tensors
 
     def _unrounded(self, interpreter: Interpreter, node: Any, values: Mapping[Any, Any]) -> Any:
-        """Return what a node gives where nothing is rounded."""
+        """Return a node's result where nothing is rounded."""
         overload = overload_of(node)
         if overload not in HANDED_ON:
             return interpreter.result(node, values)
@@ -201,7 +201,7 @@ class _Search:
         return result if kind_of(result.node) == kind_of(node) else None
 
     def _operands(self, node: Any) -> tuple[object, ...]:
-        """Return what a node computes of: results, and the numbers among its arguments.
+        """Return the operands of a node: results, and the numbers among its arguments.
 
         Weights do not count, which conversion may have changed; other constants do.
         """
@@ -230,7 +230,7 @@ def _fixed(program: TorchProgram) -> set[Any]:
 
 
 def _steps(node: Any, values: Mapping[Any, Any]) -> Any:
-    """Return what a step of a node's integers stands for, to be spread over its result."""
+    """Return the real number of one step of a node's integers, to be spread over its result."""
     scale = node.args[1]
     if overload_of(node) != DEQUANTIZE_CHANNELS:
         return scale
@@ -258,7 +258,7 @@ def _is_real(result: Any) -> bool:
 
 
 def with_normalisation(node: Any) -> Any:
-    """Return the normalisation behind a convolution, if nothing else takes what it gives."""
+    """Return the normalisation after a convolution, if nothing else takes what it gives."""
     users = list(node.users)
     if len(users) != 1 or not kind_of(node).startswith(WEIGHTED):
         return node

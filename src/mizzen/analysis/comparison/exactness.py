@@ -77,7 +77,7 @@ class SideBySide(Protocol):
         ...
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         ...
 
 
@@ -341,7 +341,7 @@ def configuration_of(target: ResolvedTarget) -> dict[str, str]:
 
 
 def failures_of(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Return what differs though it may not: E483 at the first layer that does, E692 constants."""
+    """Return errors for wrong differences: E483 at the first layer that has one, E692 constants."""
     if comparison.constants is not None:
         yield from (_constant_failure(each, comparison) for each in comparison.constants.wrong)
     wrong = comparison.wrong
@@ -359,7 +359,7 @@ def failures_of(comparison: Comparison) -> Iterator[Diagnostic]:
 
 
 def notes_of(comparison: Comparison) -> Iterator[Diagnostic]:
-    """Return what the comparison cannot say.
+    """Return a warning for each thing that the comparison cannot say.
 
     W496 for NPUs that round otherwise, W490 for layers of which nothing else could be seen, W323
     for constants that were not compared.

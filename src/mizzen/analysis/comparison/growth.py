@@ -38,7 +38,7 @@ def allowances_of(text: str) -> dict[Measure, Allowance]:
 
 
 def failures_of(versions: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
-    """Return what grew past its allowance: E484 for each measure."""
+    """Return an error for each measure that grew past its allowance: E484 for each measure."""
     for grown in versions:
         for growth in grown.growths:
             if not growth.allowed:

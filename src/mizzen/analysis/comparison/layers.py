@@ -51,7 +51,7 @@ class Layers:
         return list(dict.fromkeys(users))
 
     def from_here(self, index: int, hops: int) -> Iterator[Layer]:
-        """Return a layer, and those behind it that are computed from it, the nearest first."""
+        """Return a layer, and those after it that are computed from it, the nearest first."""
         layers = [self.by_index[index]]
         seen: dict[Layer, None] = {}
         for _ in range(hops):

@@ -1,7 +1,7 @@
 """Which tensor of the model each feature map is, and how the two differ.
 
 A compiler may compute several layers in one operation, so the last map of a layer's commands is its
-own tensor or that of one behind it. Which one, equality says; where nothing is equal, the one that
+own tensor or that of one after it. Which one, equality says; where nothing is equal, the one that
 is most alike.
 """
 
@@ -40,7 +40,7 @@ class Found:
 class Matcher:
     """Counts, over all inferences, how maps differ from the tensors that they may be.
 
-    hops  how many layers behind another its commands may compute
+    hops  how many layers after another its commands may compute
     """
 
     layers: Layers
@@ -60,7 +60,7 @@ class Matcher:
             tallies.setdefault((key, form), Tally()).add(same, values[key])
 
     def found(self) -> dict[Place, Found]:
-        """Return what each map is; those that cannot be a tensor of the model are left out."""
+        """Return the tensor that each map is; maps that cannot be one are left out."""
         matched: dict[Place, Found] = {}
         for place, tallies in self._tallies.items():
             most = max((each.elements for each in tallies.values()), default=0)

@@ -124,7 +124,7 @@ class _Watching(KeptState):
             self.seen.tensors[variable.index] = np.array(values[variable.index])
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> Any:
-        """Return what computes a step's operators, and keeps what each of them gives."""
+        """Return the kernels of a step's operators, and keeps what each of them gives."""
         shown = self.observer.shown(step)
         if shown is None:
             return super().kernels(position, step, batch)

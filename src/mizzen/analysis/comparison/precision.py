@@ -68,7 +68,7 @@ class _Noise:
         self.bins += np.bincount(np.searchsorted(BINS, steps), minlength=len(BINS) + 1)
 
     def layer(self, pair: Pair) -> LayerPrecision:
-        """Return what was found of the pair."""
+        """Return the measured precision of the pair."""
         sqnr = 10 * math.log10(self.signal / self.noise) if self.signal and self.noise else None
         return LayerPrecision(
             pair.index, pair.kind, pair.name, pair.counterpart, self.elements, sqnr,
@@ -209,7 +209,7 @@ def failures_of(result: Precision, least_db: float | None) -> Iterator[Diagnosti
 
 
 def notes_of(result: Precision) -> Iterator[Diagnostic]:
-    """Return what makes the numbers less than they look: W492 for inputs that were made."""
+    """Return warnings that the numbers are less than they look: W492 for inputs that were made."""
     came = {
         InputSource.MADE: "these were made",
         InputSource.EXAMPLE: "this is the example that the program was exported with",

@@ -101,7 +101,7 @@ class ProgramNetworks:
         ]
 
     def _rounded(self) -> Iterator[tuple[int, Any, Any]]:
-        """Return what is rounded: its place, the node, and the node that rounds it."""
+        """Return each rounding: its place, the node, and the node that rounds it."""
         program, _ = self._programs
         for place, node in enumerate(program.nodes):
             if node.op == "call_function" and overload_of(node) == QUANTIZE:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 NAME = "the converted PyTorch program"
 
 HOPS = 3
-"""Groups of nodes behind another that its commands may compute as well."""
+"""Groups of nodes after another that its commands may compute as well."""
 
 NARROW_STEPS, WIDE_STEPS = 1, 2
 """How far a rounding may go, of 8 bits and of more. Ref: docs/explanation/pytorch.md."""
@@ -168,7 +168,7 @@ class ProgramComparison:
                 self._infer(interpreter, [array[stream] for array in arrays], one, exact, stream)
 
     def _integers(self, seen: Seen, size: int) -> dict[Any, Array]:
-        """Return what the program in integers gives for nodes, of what was seen between steps."""
+        """Return the integers that the program gives for nodes, of what was seen between steps."""
         nodes = {value: node for node, value in self.lowered.value_of.items()}
         results: dict[Any, Array] = {}
 
@@ -232,7 +232,7 @@ class ProgramComparison:
     def _found(
         self, node: Any, expected: Array, seen: Seen, maps: Sequence[Written], stream: int
     ) -> Array | None:
-        """Return what the NPU has for a node, `[1, *shape]`; None where nothing was seen."""
+        """Return the NPU's array for a node, `[1, *shape]`; None where nothing was seen."""
         index = self._index.get(node)
         if index is not None and index in seen.tensors:
             array = seen.tensors[index][stream : stream + 1]
@@ -252,7 +252,7 @@ class ProgramComparison:
         return None if best is None or best[0] > SAYS_SOMETHING else best[1]
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         bounds = {key: Bound(self._steps(key), 1.0) for key in self._seen}
         bounded = {
             key: tally
@@ -362,7 +362,7 @@ def ordered(written: Written, reference: Array) -> Iterator[Array]:
 
 
 def input_stimulus(node: Any) -> Stimulus:
-    """Return what an input of a program may be: what the integers it is rounded to stand for."""
+    """Return the values of an input: those that the integers it is rounded to stand for."""
     value = node.meta["val"]
     shape, dtype = tuple(value.shape), np.dtype(str(value.dtype).removeprefix("torch."))
     for user in node.users:

@@ -72,7 +72,7 @@ class _Side:
         return None if array is None else sketch(list(_real(array, tensor)))
 
     def sources(self, operator: Operator) -> list[Source]:
-        """Return what an operator takes, roundings in front of it aside; no constants."""
+        """Return the sources of an operator, roundings before it aside; no constants."""
         sources: list[Source] = []
         for index in map(self._before_edges, operator.inputs):
             maker = self._makers.get(index)
@@ -126,7 +126,7 @@ class _Search:
         self.found: dict[int, int] = {}
 
     def add(self, operator: Operator) -> None:
-        """Find an operator's counterpart; those in front of it are known."""
+        """Find an operator's counterpart; those before it are known."""
         shape = result_of(self._ours.model, operator).shape
         taken = set(self.found.values())
         candidates = [

@@ -96,7 +96,7 @@ class TfliteComparison:
             self._count(one, truth)
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         main = self.model.main
         names = [main.tensors[index].name for index in main.outputs]
         maps = self.matcher.found()
@@ -119,7 +119,7 @@ class TfliteComparison:
         return layers, outputs_of(names, main.outputs, self._outputs, bounded, rounded)
 
     def _judges(self, meaning: NetworkMeaning) -> Iterator[PartMeaning]:
-        """Return what NPU operators must compute, in order."""
+        """Return the meaning of each NPU operator, in order."""
         for step in self.artifact.steps:
             if isinstance(step, NpuStep):
                 takes, gives = (
@@ -129,7 +129,7 @@ class TfliteComparison:
                 yield meaning.part(takes, gives)
 
     def _meant(self, inputs: Sequence[Array], seen: Seen) -> dict[int, Array]:
-        """Return what NPU operators had to give of what they took, by the model's tensors."""
+        """Return the arrays that NPU operators should have given, by the model's tensors."""
         main, tensors = self.model.main, self.model.main.tensors
         values = dict(zip(main.inputs, inputs, strict=True)) | {
             key: array.reshape(len(array), *tensors[key].shape)
@@ -196,7 +196,7 @@ class TfliteComparison:
         values: Sequence[Mapping[int, Array]],
         known: Sequence[Mapping[int, Array]],
     ) -> int | None:
-        """Return the first tensor that differs within its bound, and that nobody has told yet."""
+        """Return the first tensor that differs within its bound, and that has not been told yet."""
         for layer in self.layers.rows:
             for key in layer.gives:
                 bound = self.bounds.get(key)
@@ -216,7 +216,7 @@ class TfliteComparison:
         return None
 
     def _nearest(self, seen: Seen, key: int, truth: Array) -> Array | None:
-        """Return what the NPU has for a tensor."""
+        """Return the NPU's array for a tensor."""
         for index, place in self._keys.items():
             array = seen.tensors.get(index)
             if place == key and array is not None and array.size == truth.size:

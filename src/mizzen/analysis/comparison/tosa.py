@@ -90,7 +90,7 @@ class TosaComparison:
             self._tensors[key] = tally
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         maps = self.matcher.found()
         layers = judged(self.layers, self._tensors, maps, {}, {}, inside=bool(maps))
         names = [info.name for info in self.artifact.outputs]

@@ -58,7 +58,7 @@ def judged(
 def _as_whole(
     layers: Layers, comparisons: Sequence[LayerComparison], comparison: LayerComparison
 ) -> LayerComparison:
-    """Return what was found of a layer that is judged with those behind it, if nothing else was."""
+    """Return the comparison of a layer that is judged with those after it, if nothing else was."""
     if comparison.outcome is not Outcome.UNSEEN or comparison.device is not Device.NPU:
         return comparison
     by_index = {other.index: other for other in comparisons}
@@ -209,7 +209,7 @@ def outputs_of(
     bounded: Mapping[Key, Tally],
     rounded: Container[Key] = (),
 ) -> tuple[OutputComparison, ...]:
-    """Return what was found of the network's outputs."""
+    """Return the comparisons of the network's outputs."""
     outputs: list[OutputComparison] = []
     for name, key, tally in zip(names, keys, tallies, strict=True):
         counted = bounded.get(key, tally)

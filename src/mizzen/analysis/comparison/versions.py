@@ -47,7 +47,7 @@ def version_of(
 
 
 def version_of_artifact(artifact: Artifact) -> Version:
-    """Say what an artifact costs, whoever compiled it; with its report in the model's own words."""
+    """Say what an artifact costs, whatever made it; with its report in the model's own words."""
     report = artifact.report
     if report is None:
         named = {"accelerator": artifact.accelerator} if artifact.accelerator else {}
@@ -68,7 +68,7 @@ def is_artifact(path: str | PathLike[str]) -> bool:
 def cost_of(
     artifact: Artifact, report: CompileReport | None, configuration: Mapping[str, str]
 ) -> Version:
-    """Return what an artifact costs: its streams' time, and the memories that it must have."""
+    """Return the costs of an artifact: its streams' time, and the memories that it must have."""
     cost, memory = cost_report(artifact), memory_report(artifact)
     layers = tuple(_operations(cost) if report is None else _layers(cost, report))
     macs = sum(operation.macs for operation in cost.operations)
@@ -103,7 +103,7 @@ def _utilisation(cost: CostReport) -> float | None:
 
 
 def _peak(memory: MemoryReport) -> dict[str, int]:
-    """Return what is alive in SRAM where the most is, by name."""
+    """Return the bytes alive in SRAM at its peak, by name."""
     areas = [area for area in memory.areas if area.memory == SRAM and area.live_bytes]
     if not areas:
         return {}
@@ -115,7 +115,7 @@ def _peak(memory: MemoryReport) -> dict[str, int]:
 
 
 def _operations(cost: CostReport) -> Iterator[LayerCost]:
-    """Return the operations of an artifact of which nobody says what they were made of."""
+    """Return the operations of an artifact of which it is not known what they were made of."""
     for operation in cost.operations:
         name = (
             operation.origin.name if operation.origin is not None and operation.origin.name else ""

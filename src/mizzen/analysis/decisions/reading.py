@@ -150,7 +150,7 @@ def _wait(wait: Wait) -> str:
 
 
 def _operator(cost: OperationCost) -> str:
-    """Say which operator of the user's model it is; empty if nobody knows."""
+    """Say which operator of the user's model it is; empty if that is not known."""
     origin = cost.origin
     if origin is None or origin.operator is None:
         return ""

@@ -78,7 +78,7 @@ class Judgement:
 
 
 def _nowhere(_: object) -> None:
-    """Nobody listens."""
+    """Nothing listens."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ def flattened(values: Array) -> Array:
 
 
 def task_of(values: Array, labels: Array) -> Task:
-    """Return what labels say that a network is for."""
+    """Return the task that a network is for, by its labels."""
     whole = labels.dtype.kind in "biu"
     number = values[0].size
     if values.shape[-1] > 1 and labels.shape == values.shape[:-1] and (whole or _whole(labels)):

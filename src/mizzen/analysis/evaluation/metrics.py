@@ -153,7 +153,7 @@ MORE_THAN_FIVE = 6
 
 
 def usual(task: Task, scores: Array, labels: Array) -> tuple[Metric, ...]:
-    """Compute the metrics that a task has if nobody names any, those that there is a number for."""
+    """Compute the metrics that a task has if none is named, those that there is a number for."""
     metrics: list[Metric] = []
     for metric in METRICS:
         if task in metric.tasks and (metric.name != "top5" or scores.shape[-1] >= MORE_THAN_FIVE):

@@ -88,7 +88,7 @@ class PytorchProgram:
         return tuple(np.stack(each) for each in collected)
 
     def __reduce__(self) -> tuple[type[PytorchProgram], tuple[bytes, str]]:
-        """Return what makes it again in another process."""
+        """Return a constructor and its arguments that make it again in another process."""
         return PytorchProgram, (self.data, self.name)
 
     @cached_property
@@ -127,7 +127,7 @@ def _info(name: str, value: Any) -> TensorInfo:
 
 
 def referred(network: Network, artifact: Artifact, given: Sequence[Array]) -> list[Array]:
-    """Return what a reference is given where the artifact is given `[N, *shape]`.
+    """Return the arrays for a reference where the artifact is given `[N, *shape]`.
 
     These are the artifact's own numbers where both have one form, else real ones; an image has its
     channels where the reference has them. E254 for a reference of other inputs.

@@ -48,7 +48,7 @@ class Samples(Protocol):
         ...
 
     def sample(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         ...
 
     def parts(self, largest: int) -> Iterator[DataSet]:
@@ -76,7 +76,7 @@ class Stored:
         return self.size * column.rows.shape[1] if isinstance(column, ArrayColumn) else None
 
     def sample(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         return self.data.name(index)
 
     def parts(self, largest: int) -> Iterator[DataSet]:
@@ -100,16 +100,16 @@ class Yielded:
 
     @property
     def size(self) -> int | None:
-        """Nobody knows how many samples there will be."""
+        """It is not known how many samples there will be."""
         return None
 
     @property
     def inferences(self) -> int | None:
-        """Nobody knows how many inferences there will be."""
+        """It is not known how many inferences there will be."""
         return None
 
     def sample(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         return f"{self.name}[{index}]"
 
     @property
@@ -189,7 +189,7 @@ def _arrays(sample: Any) -> tuple[list[Array], Array]:
 
 
 def _array(value: Any) -> Array:
-    """Return what NumPy makes of it; a tensor of PyTorch's may be anywhere, and need a gradient."""
+    """Return it as a NumPy array; a tensor of PyTorch's may be anywhere, and need a gradient."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     return np.asarray(value)

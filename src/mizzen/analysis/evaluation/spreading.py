@@ -1,7 +1,7 @@
 """Parts of a data set to workers, and their answers back in order.
 
 The same part gives the same answer wherever and however often it is inferred, so one whose worker
-died is given to another. Parts are sought out when a worker is free: nobody holds all of them.
+died is given to another. Parts are sought out when a worker is free: nothing holds all of them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def findings_document(findings: Findings) -> dict[str, Any]:
 
 
 def sums(cost: CostReport) -> dict[str, Any]:
-    """Return what a cost report adds up, which are no fields of it."""
+    """Return the sums of a cost report, which are no fields of it."""
     return {
         "cycles": cost.cycles,
         "npu_cycles": cost.npu_cycles,

@@ -54,7 +54,7 @@ def _span(busy: Span, lane: int, operation: OperationCost, clock_hz: float) -> E
 
 
 def _counters(memory: MemoryReport, cost: CostReport) -> Iterator[Event]:
-    """Return what is alive of each area from the start of each operation on."""
+    """Return a counter of the bytes alive in each area, from the start of each operation on."""
     starts = {each.index: each.start_cycles for each in cost.operations}
     for area in memory.areas:
         name = f"{area.area} in {memory_name(area.memory)}"

@@ -1,7 +1,7 @@
 """The two tables that Vela writes, of an artifact that any compiler made.
 
 `NET_per-layer.csv` has a row for each operation; its columns are Vela's, in Vela's order, and ours
-behind them. What stands in them is this project's estimate, not Vela's formula: CPU operators have
+after them. What stands in them is this project's estimate, not Vela's formula: CPU operators have
 their cycles, `NPU` is what is waited for but memories, and `AC` are the cycles in which a memory's
 bus is busy at its peak rate. `NET_summary_SYSTEM.csv` is the one that `mizzen compile` writes.
 

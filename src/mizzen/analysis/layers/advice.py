@@ -17,7 +17,7 @@ DRAM = "Dram"
 
 
 def advice(operations: Sequence[OperationCost], causes: Mapping[Bound, int], share: float) -> str:
-    """Return what would make a layer cheaper; empty where no rule has anything to say.
+    """Return advice on making a layer cheaper; empty where no rule has anything to say.
 
     share  of the layer in the inference's cycles
     """

@@ -55,7 +55,7 @@ def layers(
 
 
 def _alive(memory: MemoryReport | None) -> Callable[[int], int | None]:
-    """Return what says how many bytes of SRAM are alive at an operation."""
+    """Return a function that tells how many bytes of SRAM are alive at an operation."""
     if memory is None:
         return lambda operation: None
     areas = [area.live_bytes for area in memory.areas if area.memory == SRAM]

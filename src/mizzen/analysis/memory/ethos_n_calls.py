@@ -34,7 +34,7 @@ def ethos_n_scratch(step: NpuStep) -> tuple[Held, ...]:
 
 
 def ethos_n_constants(step: NpuStep, container: Constant) -> tuple[Constant, ...]:
-    """Return what a container has: what the NPU's DMA reads, what its control unit reads, lists."""
+    """Return the parts of a container: for the NPU's DMA, for its control unit, lists."""
     program = step.program
     assert isinstance(program, NpuProgram), "a step of an Ethos-N has its program"
     held = program.program.container

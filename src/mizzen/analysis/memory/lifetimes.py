@@ -104,7 +104,7 @@ def _pieces(edges: npt.NDArray[np.int64], bytes_: Intervals) -> npt.NDArray[np.i
 class _Cluster:
     """Values of one name that are parts of one tensor."""
 
-    rows: list[Value] = field(default_factory=list[Value])
+    values: list[Value] = field(default_factory=list[Value])
     start: int = 0
     end: int = 0
     last: int = 0
@@ -125,11 +125,11 @@ def joined(values: Iterable[Value]) -> list[Value]:
             cluster = _Cluster([], value.bytes.first, value.bytes.end, value.last)
             open_[value.name, value.use].append(cluster)
             clusters.append(cluster)
-        cluster.rows.append(value)
+        cluster.values.append(value)
         cluster.start = min(cluster.start, value.bytes.first)
         cluster.end = max(cluster.end, value.bytes.end)
         cluster.last = max(cluster.last, value.last)
-    return _told_apart([_united(each.rows) for each in clusters])
+    return _told_apart([_united(each.values) for each in clusters])
 
 
 def _told_apart(values: Sequence[Value]) -> list[Value]:

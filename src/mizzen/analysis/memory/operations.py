@@ -98,7 +98,7 @@ def _stream(
 ) -> None:
     """Follow the stream of an Ethos-U, and give what it leaves in its outputs their names.
 
-    Where its memory is its own, tensors are copied into it before and out of it behind.
+    Where its memory is its own, tensors are copied into it before and out of it after.
     """
     start, began, read = len(trace.names), len(trace.events), len(trace.reads)
     taken, given = _inside(call, program.inputs, call.reads, tensors), _inside(

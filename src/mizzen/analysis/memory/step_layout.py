@@ -1,7 +1,7 @@
 """Artifacts of which only the steps are known: ExecuTorch programs, and what no device executes.
 
 An ExecuTorch program has planned its memory; the memory of a delegate comes from the method's
-temporary allocator, which is taken to lie behind it (EthosUBackend.cpp). Of others the tensors at
+temporary allocator, which is taken to lie after it (EthosUBackend.cpp). Of others the tensors at
 the edge have sizes, and what lies between steps is not known.
 """
 

@@ -111,7 +111,7 @@ def _is_of_cpu(model: Model, index: int) -> bool:
 
 
 def _scratch(model: Model, arena: TflmArena | None) -> Mapping[int, list[Held]]:
-    """Return what kernels need, and tensors of what they call, by operator of the main graph."""
+    """Return the memory of kernels, and of graphs that they call, by operator of the main graph."""
     needed: defaultdict[int, list[Held]] = defaultdict(list)
     callers = _callers(model)
     for block in () if arena is None else arena.planned:
@@ -255,7 +255,7 @@ Parts = Callable[[Constant], Sequence[Constant]]
 
 
 def _roles(artifact: Artifact, model: Model) -> Iterator[tuple[int, Parts]]:
-    """Return what the constants of NPU operators are, by tensor."""
+    """Return a division of each constant of NPU operators, by tensor."""
     steps = (step for step in artifact.steps if isinstance(step, NpuStep))
     for operator in (each for each in model.main.operators if is_npu(each)):
         step = next(steps)

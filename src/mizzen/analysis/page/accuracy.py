@@ -17,7 +17,7 @@ def accuracy(findings: Findings) -> Iterator[Section]:
 
 
 def evaluation_blocks(evaluation: Mapping[str, Any]) -> Iterator[Block]:
-    """Return what an evaluation says, of its JSON-ready data."""
+    """Return the blocks about an evaluation, of its JSON-ready data."""
     facts = [("Data", str(evaluation["data"])), ("Samples", f"{evaluation['samples']:,}")]
     facts += [(name, f"{value:.6g}") for name, value in evaluation["metrics"].items()]
     yield Facts(tuple(facts))

@@ -151,7 +151,7 @@ class Bench:
 
 
 def proof_of(report: CompileReport) -> Proof:
-    """Return what was proved; operators that are known to be wrong differ, seen or not."""
+    """Return the proof of a report; operators that are known to be wrong differ, seen or not."""
     known = [
         diagnostic.origin for diagnostic in report.diagnostics if diagnostic.code == KNOWN_WRONG
     ]
@@ -160,7 +160,7 @@ def proof_of(report: CompileReport) -> Proof:
 
 
 def measured(choice: Choice, artifact: Artifact) -> Candidate:
-    """Return what an artifact needs."""
+    """Return the cycles and bytes that an artifact needs."""
     report = artifact.report
     assert report is not None, "a compilation always reports"
     written = [area for area in report.areas if area.name != CONSTANTS]

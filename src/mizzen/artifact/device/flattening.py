@@ -77,7 +77,7 @@ class Compiled(Protocol):
 
 
 def device_program(artifact: Compiled) -> DeviceProgram:
-    """Return what a device executes for an artifact.
+    """Return the program that a device executes for an artifact.
 
     E450 for an accelerator that no driver of a microcontroller serves, E451 for memory that a
     device cannot be given, E452 for control flow or state that is no sequence of calls, E453 where

@@ -128,7 +128,7 @@ def random_inputs(network: Network, images: int) -> list[Array]:
 
 
 def _info(network: Network, place: int) -> TensorInfo:
-    """Return what an input is to the user: in the user's shape, floats too where it has a scale."""
+    """Return an input as the user sees it: in the user's shape, floats too where it has a scale."""
     import numpy as np
 
     from mizzen.artifact.interface import Quantization, TensorInfo

@@ -140,7 +140,7 @@ def _ends(graph: Graph, seen: _Seen) -> Iterator[_Seen]:
 
 
 def _viewed_by_output(value: Value) -> _Seen:
-    """Return what is computed of which an output is a view, and the output's order of it."""
+    """Return the computed value of which an output is a view, and the output's order of it."""
     order, source = row_major(prod(value.shape)), value
     while (producer := source.producer) is not None and isinstance(producer, VIEWS):
         before = composed(order, _order(producer))

@@ -1,4 +1,4 @@
-"""What parts of a TFLite network are in Ethos-N's own roundings, whoever compiled them."""
+"""What parts of a TFLite network are in Ethos-N's own roundings, whatever compiled them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NetworkMeaning:
         self._regions.legality(self.lowered.graph)  # which covers the graph
 
     def part(self, takes: Collection[int], gives: Sequence[int]) -> PartMeaning:
-        """Return what a part is, by the tensors that it takes and gives. E691 if that is not known.
+        """Return the meaning of a part, by its inputs and outputs. E691 if that is not known.
 
         Not known is what the compiler does not take.
         """

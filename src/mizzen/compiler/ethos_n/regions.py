@@ -113,7 +113,7 @@ class EthosNRegions:
         self._covering: Covering | None = None
 
     def legality(self, graph: Graph) -> Legal:
-        """Return what says why a group of a graph's operations is not on the NPU."""
+        """Return a function that tells why a group of a graph's operations is not on the NPU."""
         self._covering = Covering(graph, self._configuration)
         return legality(self._covering)
 
@@ -222,7 +222,7 @@ class ChannelsFirstRegions(EthosNRegions):
     """
 
     def legality(self, graph: Graph) -> Legal:
-        """Return what says why a group of a graph's operations is not on the NPU.
+        """Return a function that tells why a group of a graph's operations is not on the NPU.
 
         Judged is a copy, in the form that the NPU has.
         """

@@ -68,7 +68,7 @@ OFF = ProofOptions(Effort.OFF)
 
 
 def effort_of(word: str) -> Effort:
-    """Return what a user's word for it means. E228 for another word."""
+    """Return the effort that a user's word means. E228 for another word."""
     try:
         return Effort(word)
     except ValueError:

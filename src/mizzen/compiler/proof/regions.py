@@ -181,7 +181,7 @@ def computed(
     count: int,
     reference: ProgramReference | None = None,
 ) -> list[Array]:
-    """Return what the code, or its reference, computes for the region's inputs."""
+    """Return the arrays that the code, or its reference, computes for the region's inputs."""
     part = code.part
     places: dict[object, int] = {}
     for value in (*part.inputs, *part.outputs):

@@ -50,7 +50,7 @@ Kind = Callable[[Stimulus, np.random.Generator], Array]
 
 
 def stimulus(shape: tuple[int, ...], dtype: npt.DTypeLike, zero: float = 0) -> Stimulus:
-    """Return what a tensor of this type may be as far as the type says."""
+    """Return the values that a tensor may have, as far as its type says."""
     type_: np.dtype[Any] = np.dtype(dtype)
     if type_ == np.bool_:
         return Stimulus(shape, type_, 0, 1)

@@ -18,7 +18,7 @@ HEIGHT, CHANNELS = 1, 3
 """Axes of maps `[batch, H, W, C]` along which compilers cut."""
 
 FUSED_BEHIND = 3
-"""How many operators behind another a compiler may compute in the same command."""
+"""How many operators after another a compiler may compute in the same command."""
 
 SAYS_SOMETHING = 0.5
 """A map of which more than this part differs from a tensor may be something else."""
@@ -34,7 +34,7 @@ class Written:
     def as_tensor(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | None, count: int
     ) -> Iterator[Array]:
-        """Return what of the maps may be a tensor, `[count, *shape]`."""
+        """Return each form of the maps that may be a tensor, `[count, *shape]`."""
         for form in self._forms():
             array = _as(form, shape, dtype, count)
             if array is not None:
@@ -49,7 +49,7 @@ class Written:
 
 
 def written(commands: Sequence[tuple[int, int]], maps: Mapping[int, Array]) -> tuple[Written, ...]:
-    """Return what was written, those first that were complete first.
+    """Return the maps of each operator, those first that were complete first.
 
     commands  byte offset in the stream, and operator
     """

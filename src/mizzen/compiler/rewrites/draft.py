@@ -170,12 +170,12 @@ class Draft:
         return Step("TRANSPOSE", source, [data, axes], [result], "TransposeOptions", {}, {})
 
     def before(self, step: Step, *added: Step) -> None:
-        """Put operators in front of one."""
+        """Put operators before one."""
         place = self.steps.index(step)
         self.steps[place:place] = added
 
     def after(self, step: Step, *added: Step) -> None:
-        """Put operators behind one."""
+        """Put operators after one."""
         place = self.steps.index(step) + 1
         self.steps[place:place] = added
 

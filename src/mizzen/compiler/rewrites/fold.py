@@ -6,7 +6,7 @@ most of the MAC array idle and most of a brick of 16 empty, become more.
 
 Conditions: int8, one inference, no dilation; W and the result's columns divide by their folds;
 what SAME pads before the first column must come out as whole folded columns (zero weights at either
-end of the window see to that, or a PAD in front of it that pads other columns). Additions between
+end of the window see to that, or a PAD before it that pads other columns). Additions between
 them are of maps that are folded alike. Sums have the same terms, and zeros besides: exact.
 """
 
@@ -43,7 +43,7 @@ class Fold:
 
 
 def first_window(draft: Draft) -> Step | None:
-    """Return the convolution that takes the network's only input, or the PAD in front of it.
+    """Return the convolution that takes the network's only input, or the PAD before it.
 
     It may take the input in another shape, and swapped.
     """
@@ -91,7 +91,7 @@ def fold(draft: Draft, wanted: Fold) -> bool:
             if plan is None:
                 return False
             plans.append(plan)
-            step = plan.found.step
+            step = plan.convolution.step
         inside.append(step)
         folded[step.result] = wanted.made
         place = draft.steps.index(step) + 1
@@ -111,11 +111,11 @@ def _adds(step: Step, folded: Mapping[Wire, int]) -> bool:
 class _Plan:
     """A folded convolution: weights [f*O, kh, kw, f*I], and its stride in folded columns.
 
-    pad    in front of it, and the folded columns that it then pads before and behind
+    pad    before it, and the folded columns that it then pads before and after
     given  columns of its input that are folded
     """
 
-    found: Convolution
+    convolution: Convolution
     weights: Array
     stride: int
     given: int
@@ -191,14 +191,14 @@ def _fitted(
 
 def _apply(draft: Draft, plans: list[_Plan], inside: list[Step], wanted: Fold) -> None:
     first = plans[0]
-    _view_before(draft, first.found.step if first.pad is None else first.pad, wanted.given)
+    _view_before(draft, first.convolution.step if first.pad is None else first.pad, wanted.given)
     for plan in plans:
-        made, scales, bias = wanted.made, plan.found.scales, plan.found.bias
+        made, scales, bias = wanted.made, plan.convolution.scales, plan.convolution.bias
         if scales.size > 1:
             scales = np.tile(scales, made)
         set_convolution(
             draft,
-            plan.found,
+            plan.convolution,
             plan.weights,
             scales=scales,
             bias=None if bias is None else np.tile(bias, made),

@@ -4,7 +4,7 @@ Vela fills padded channels by copying zeros from the constants and the map besid
 convolution with rows of zero weights and zero biases gives the zero point there, which is what PAD
 gives; an ADD of two zero points gives its own.
 
-Conditions: a PAD behind the last channel only, of the zero point. What makes the map and whatever
+Conditions: a PAD after the last channel only, of the zero point. What makes the map and whatever
 takes it must have a form of more channels: CONV_2D, ADD of two maps, other such PADs. A fused
 activation keeps the zero point. All additional products are with zeros: exact.
 """
@@ -45,7 +45,7 @@ def is_window_pad(step: Step) -> bool:
 
 
 def pad_amounts(step: Step) -> Array:
-    """Return what a PAD pads before and behind, by axis."""
+    """Return the elements that a PAD adds before and after, by axis."""
     amounts = step.inputs[1]
     assert amounts is not None, "a PAD has amounts"
     assert amounts.values is not None, "they are constant"
@@ -53,7 +53,7 @@ def pad_amounts(step: Step) -> Array:
 
 
 def _channels_added(step: Step) -> int:
-    """Return how many channels a PAD adds behind the others; 0 if it does anything else."""
+    """Return how many channels a PAD adds after the others; 0 if it does anything else."""
     if step.kind not in ("PAD", "PADV2") or len(step.data.shape) != 4:
         return 0
     amounts = step.inputs[1]
@@ -112,7 +112,7 @@ def _is_same(pad: Step, user: Step) -> bool:
 
 
 def _same(extent: int, results: int, window: int, stride: int) -> tuple[int, int]:
-    """Return what SAME pads before and behind."""
+    """Return the elements that SAME adds before and after."""
     total = max((results - 1) * stride + window - extent, 0)
     before = left_of(True, extent, results, window, stride)
     return before, total - before

@@ -1,11 +1,11 @@
 """Take away channels that tell nothing: those that are constant, or that nothing weighs.
 
 Training drives weights of whole channels to zero, and quantisation rounds the rest away, so that a
-channel is the same number whatever the network sees. What it adds to the sums behind it is then a
+channel is the same number whatever the network sees. What it adds to the sums after it is then a
 constant, which goes into their biases. Maps become narrower, weights fewer.
 
 Conditions: a channel leaves together with what depthwise convolutions, pools and views make of it,
-whatever that is, once all convolutions and FULLY_CONNECTED behind them either have zero weights for
+whatever that is, once all convolutions and FULLY_CONNECTED after them either have zero weights for
 it, or it is constant there (`ranges`), and the zero point where they pad. A network's inputs and
 outputs keep all. Sums have the same value: exact.
 """
@@ -74,7 +74,7 @@ def _is_inside(step: Step) -> bool:
 
 
 def _constants(matrix: Array, dropped: Mask, known: Range, zero: int) -> Array:
-    """Return what constant channels add to each sum, [O]."""
+    """Return the amounts that constant channels add to each sum, [O]."""
     values = (known.low - zero)[dropped]
     return matrix[:, :, dropped].astype(np.int64).sum(1) @ values.astype(np.int64)
 

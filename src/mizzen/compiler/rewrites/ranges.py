@@ -33,7 +33,7 @@ class Range:
 
 
 def ranges_of(draft: Draft) -> dict[Wire, Range]:
-    """Return what is known of int8 maps; of others it is anything of the type."""
+    """Return the ranges of int8 maps; of others it is that of the type."""
     ranges: dict[Wire, Range] = {}
     for step in draft.steps:
         data = ranges.get(step.inputs[0]) if step.inputs and step.inputs[0] else None
@@ -127,7 +127,7 @@ def _requantized(step: Step, least: Array, most: Array) -> Range | None:
 
 
 def _activation(step: Step, scale: float, zero: int) -> tuple[int, int] | None:
-    """Return what a fused activation leaves, a step wider where it is not exactly at an integer."""
+    """Return the bounds of a fused activation, a step wider where one is not an integer."""
     match int(step.fields.get("fused_activation_function", 0)):
         case ActivationFunctionType.NONE:
             return LOWEST, HIGHEST

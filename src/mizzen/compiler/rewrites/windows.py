@@ -106,7 +106,7 @@ def set_convolution(
 
 
 def _bias_scales(bias: Wire, size: int, scales: Array) -> Array | None:
-    """Return scales of a bias of another size: nobody reads them, they are input times weights."""
+    """Return scales of a bias of another size: nothing reads them, they are input times weights."""
     before = bias.scales
     if before.size <= 1 or not before.size:
         return None

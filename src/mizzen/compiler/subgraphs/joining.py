@@ -2,7 +2,7 @@
 
 The joined network has the subgraphs, the
 signatures and the metadata of the whole one. The arena is shared: what an executed subgraph needs
-lies behind what those that execute it have there.
+lies after what those that execute it have there.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def joined_report(
     """Return the report of all subgraphs, which has that of each.
 
     Cycles are of the main subgraph with what it executes, each once: how often a loop runs is not
-    known. Of memory it is what the largest has, behind those that execute it.
+    known. Of memory it is what the largest has, after those that execute it.
 
     refused  why subgraphs were not compiled
     starts   where in the arena each begins
@@ -110,7 +110,7 @@ def _placements(reports: Sequence[CompileReport]) -> Iterator[OperatorPlacement]
 
 
 def _areas(reports: Mapping[int, CompileReport], starts: Mapping[int, int]) -> tuple[Area, ...]:
-    """Return what the subgraphs have together: constants of all, the arena of the highest."""
+    """Return the subgraphs' memory: constants of all, the arena of the highest."""
     sizes: dict[tuple[str, str], int] = {}
     for index, report in reports.items():
         for area in report.areas:

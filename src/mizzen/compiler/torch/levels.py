@@ -53,7 +53,7 @@ def few_levels(program: TorchProgram) -> Iterator[Diagnostic]:
 def _rounded(
     program: TorchProgram, node: Any, contents: dict[Any, tuple[Content, ...]]
 ) -> Iterator[Diagnostic]:
-    """Judge one rounding, and follow what is left behind it."""
+    """Judge one rounding, and follow what is left after it."""
     source, scale, zero, low, high = node.args[:5]
     bits = math.ceil(math.log2(int(high) - int(low) + 1))
     least, most = ((int(edge) - int(zero)) * float(scale) for edge in (low, high))
@@ -72,7 +72,7 @@ def _rounded(
 
 
 def _way(source: Any, node: Any) -> Way:
-    """Return what may be done: what is joined with others behind has their scale."""
+    """Return the remedy: what is joined with others later has their scale."""
     behind = {kind_of(user) for direct in node.users for user in direct.users if _calls(user)}
     if behind & JOINS or (_calls(source) and kind_of(source) in JOINS):
         return JOINED

@@ -40,7 +40,7 @@ def is_edge(operation: Operation) -> TypeGuard[Custom]:
 
 
 def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
-    """Return what says why an operation of a program may not be on an NPU.
+    """Return a function that tells why an operation of a program may not be on an NPU.
 
     `of_target` has the target's rules; an operation without a form in integers has none, and the
     user's own come first.

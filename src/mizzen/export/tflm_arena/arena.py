@@ -193,7 +193,7 @@ class _Interpreter:
     def _prepared(
         self, subgraph: Subgraph, operator: Operator, requests: Requests
     ) -> Sequence[int]:
-        """Return what a kernel keeps when it prepares; a variable is made by the first of them."""
+        """Return the sizes that a kernel keeps when prepared; the first makes a variable."""
         if operator.kind != "ASSIGN_VARIABLE":
             return requests.prepared
         name = self._variable(subgraph, operator)
@@ -300,7 +300,7 @@ def _zero_points(channels: int) -> int:
 
 
 def _described(tensor: Tensor) -> int:
-    """Return what a tensor takes while a kernel looks at it."""
+    """Return the bytes that a tensor takes while a kernel looks at it."""
     total = size.TENSOR.size_bytes
     if channels := _channels(tensor):
         total += size.QUANTISATION.size_bytes + _zero_points(channels)

@@ -26,7 +26,7 @@ INT_BYTES = 4
 _WORD, _BYTE, _PAIR = Block(4), Block(1, 1), Block(2, 1)
 """Options of most operators."""
 LOOKUP_BYTES = 2 * 513
-"""A table of 16-bit numbers with one behind the last."""
+"""A table of 16-bit numbers with one after the last."""
 NPU_BASE_BYTES = 8
 NPU_SIZE_BYTES = 4
 
@@ -74,7 +74,7 @@ Rule = Callable[[Facts], Requests]
 
 
 def requests_of(model: Model, subgraph: Subgraph, operator: Operator) -> Requests | None:
-    """Return what an operator's kernel asks for; None where no row says so."""
+    """Return the memory requests of an operator's kernel; None where no row says so."""
     rule = RULES.get(operator.kind)
     if rule is None:
         return None
@@ -349,7 +349,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def bytes_on_device(tensor: Tensor) -> int:
-    """Return what a tensor takes in the arena; the handle of a variable lies with its kernel."""
+    """Return the bytes of a tensor in the arena; the handle of a variable lies with its kernel."""
     if tensor.type is TensorType.RESOURCE:
         return 0
     return tensor.size_bytes or 0

@@ -165,7 +165,7 @@ class Context:
             self.value_of[index] = value
 
     def _described(self, operator: Operator, b: Builder) -> dict[str, Any]:
-        """Return what an operator's kernel computes with, if something says so."""
+        """Return the numbers that an operator's kernel computes with, if something says them."""
         description = None if operator.custom else DESCRIPTIONS.get(operator.kind)
         try:
             return {} if description is None else description(Call(self, operator, b))

@@ -18,7 +18,7 @@ NOT_IN_ARENA = -1
 """The offset of a tensor that the runtime puts where it likes, or that has contents."""
 
 HEAD_WORDS = 3
-"""Words in front of the offsets."""
+"""Words before the offsets."""
 
 Offsets = Sequence[int]
 """Of the tensors of one subgraph."""

@@ -34,7 +34,7 @@ MAX_RANK = 8
 """Most dimensions of a tensor that any operator takes."""
 
 INLINE_OFFSETS = (0, 1)
-"""Offsets of buffers that lie in the table itself, not behind it in the file."""
+"""Offsets of buffers that lie in the table itself, not after it in the file."""
 
 MOST_DENSE_BYTES = 1 << 27
 """What the sparse and the packed constants of a file may take as operators take them: more than
@@ -148,7 +148,7 @@ class _Reading:
         return list(enumerate(self._record[field] or ()))
 
     def _contents(self, index: int, buffer: Record) -> Bytes | None:
-        """Return what a buffer holds; the contents of large models lie behind the tables."""
+        """Return the contents of a buffer; those of large models lie after the tables."""
         offset, size = buffer["offset"], buffer["size"]
         if offset not in INLINE_OFFSETS:
             return self._behind(f"buffers[{index}]", offset, size)
@@ -336,7 +336,7 @@ class _Reading:
         )
 
     def _custom_options(self, record: Record, path: str) -> Record:
-        """Return the fields of custom options that lie behind the tables as if they lay in them."""
+        """Return the fields of custom options that lie after the tables as if they lay in them."""
         offset, size = record["large_custom_options_offset"], record["large_custom_options_size"]
         if offset in INLINE_OFFSETS:
             return {}
@@ -477,7 +477,7 @@ def require_quantized(model: Model) -> None:
 
 
 def _activations(model: Model) -> Iterator[tuple[Operator, Tensor]]:
-    """Return what operators compute with, other than constants, in execution order."""
+    """Return the inputs of operators, other than constants, in execution order."""
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:
             if operator.kind not in CONVERSIONS:

@@ -70,7 +70,7 @@ def variables_of(model: Model) -> Mapping[int, Resource] | None:
 
 
 def _first(model: Model) -> dict[Name, Array] | None:
-    """Return what CALL_ONCE assigns; None if it does anything but assign constants."""
+    """Return the values that CALL_ONCE assigns; None if it does anything but assign constants."""
     initial: dict[Name, Array] = {}
     for operator in model.main.operators:
         assigned = assigned_once(model, operator) if operator.kind == "CALL_ONCE" else {}

@@ -70,7 +70,7 @@ class _Level:
 def dense(
     tensor: Record, data: Bytes | None, place: str, most_bytes: int
 ) -> tuple[Record, Bytes] | None:
-    """Return what changes of a tensor's record, and its contents; None where nothing does.
+    """Return the changes to a tensor's record, and its contents; None where nothing does.
 
     data        its contents in the file
     place       what diagnostics call the tensor. E140 for sparse contents that do not fit it

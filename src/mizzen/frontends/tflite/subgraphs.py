@@ -92,12 +92,12 @@ def require_no_recursion(model: Model) -> None:
 
 
 def name_of(subgraph: Subgraph) -> str:
-    """Return what to call a subgraph: its name, else its number."""
+    """Return the title of a subgraph: its name, else its number."""
     return subgraph.name or f"subgraph {subgraph.index}"
 
 
 def names_of(model: Model) -> tuple[str, ...]:
-    """Return what to call each subgraph; those of one name by their numbers too."""
+    """Return the title of each subgraph; those of one name by their numbers too."""
     names = [name_of(subgraph) for subgraph in model.subgraphs]
     return tuple(
         name if names.count(name) == 1 else f"{name} ({index})" for index, name in enumerate(names)

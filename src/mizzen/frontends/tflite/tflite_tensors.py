@@ -82,7 +82,7 @@ def to_graph(tensor: Tensor, array: Array) -> Array:
 
 
 def from_graph(tensor: Tensor, array: Array) -> Array:
-    """Return what the graph has of a tensor as TFLite has it."""
+    """Return the graph's array of a tensor as TFLite has it."""
     match tensor.type:
         case FileType.UINT8:
             return other_sign(array)

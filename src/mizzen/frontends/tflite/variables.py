@@ -48,7 +48,7 @@ def assigned_last(subgraph: Subgraph) -> dict[int, int]:
 
 
 def held_unassigned(tensor: Tensor) -> Array:
-    """Return what a variable holds that was never assigned: bytes of the number for zero."""
+    """Return the contents of a variable that was never assigned: bytes of the number for zero."""
     dtype = tensor.dtype or np.dtype(np.uint8)
     zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
     values = np.zeros(tensor.shape, dtype)
@@ -69,7 +69,7 @@ def is_in_branches(model: Model) -> bool:
 
 
 def assigned_once(model: Model, call: Operator) -> dict[Name, Array] | None:
-    """Return what a CALL_ONCE assigns; None if it does anything but assign constants."""
+    """Return the values that a CALL_ONCE assigns; None if it does anything but assign constants."""
     assigned: dict[Name, Array] = {}
     subgraph = model.subgraphs[int(call.options["init_subgraph_index"])]
     names = dict(handles(subgraph))

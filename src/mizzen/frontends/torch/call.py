@@ -107,7 +107,7 @@ class Call(Arguments, ABC, Generic[Term]):
 
     @abstractmethod
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Term:
-        """Return what `build` makes of operands in the type and scale of the result.
+        """Return the result that `build` makes of operands in the type and scale of the result.
 
         operands  nodes, or numbers, which become constants of shape [1]
         """

@@ -94,6 +94,6 @@ def _in_front(value: Value, axis: int, count: int) -> tuple[list[int], list[int]
 
 
 def _put_back(b: Builder, value: Value, axis: int, count: int) -> Value:
-    """Bring the first `count` dimensions behind the `axis` that follow them."""
+    """Bring the first `count` dimensions after the `axis` that follow them."""
     back = [*range(count, count + axis), *range(count), *range(count + axis, value.type.rank)]
     return permuted(b, value, back)

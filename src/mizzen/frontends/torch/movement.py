@@ -63,7 +63,7 @@ def sliced(b: Builder, value: Value, axis: int, start: int, size: int) -> Value:
 
 
 def concat(b: Builder, parts: Sequence[Value], axis: int) -> Value:
-    """Put values one behind the other, in lists of lists where they are many."""
+    """Put values one after the other, in lists of lists where they are many."""
     if len(parts) == 1:
         return parts[0]
     if len(parts) <= LIST_SIZE:
@@ -134,7 +134,7 @@ def fit(
 
 
 def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Return what is meant for height and width; one dimension is the width."""
+    """Return the numbers for height and width; one dimension is the width."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
         return lead, int(items[0])
@@ -173,7 +173,7 @@ def need_batch(call: Arguments, rank: int) -> None:
 def window_pair(
     value: Sequence[int] | int, is_line: bool = False, lead: int = 1
 ) -> tuple[int, int]:
-    """Return what is meant for height and width; one number is both, or that of one row."""
+    """Return the numbers for height and width; one number is both, or that of one row."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
         return (lead if is_line else int(items[0])), int(items[0])
@@ -305,14 +305,14 @@ def _part(b: Builder, axis: int, start: int, size: int, shape: Sequence[int]) ->
 
 
 def cat(call: Call[Term]) -> Term:
-    """Put tensors one behind the other along one dimension."""
+    """Put tensors one after the other along one dimension."""
     nodes = [node for node in call["tensors"] if node.meta["val"].numel()]
     axis = int(call["dim"]) % len(call.shape)
     return call.alike(nodes, lambda *values: concat(call.b, values, axis))
 
 
 def stack(call: Call[Term]) -> Term:
-    """Put tensors one behind the other along a new dimension."""
+    """Put tensors one after the other along a new dimension."""
     b, axis = call.b, int(call["dim"]) % len(call.shape)
     shape = [1 if index == axis else extent for index, extent in enumerate(call.shape)]
     return call.alike(
@@ -336,7 +336,7 @@ def slice_scatter(call: Call[Term]) -> Term:
 
 
 def _put_between(b: Builder, value: Value, other: Value, axis: int, start: int, step: int) -> Value:
-    """Replace every so-many-th element along an axis from a first one on.
+    """Replace each `step`-th element along an axis from a first one on.
 
     As many as are followed by others up to the next are the first columns of a matrix.
     """
@@ -386,7 +386,7 @@ def expand(call: Call[Term]) -> Term:
 
 
 def repeat_interleave(call: Call[Term]) -> Term:
-    """Copy each index of a dimension, one behind the other; all elements where none is named."""
+    """Copy each index of a dimension, one after the other; all elements where none is named."""
     b, count, given = call.b, int(call["repeats"]), call.shape_of("self")
     axis = call.axis() if call.given("dim") else len(given) - 1
     front, rest = prod(given[: axis + 1]), prod(given[axis + 1 :])

@@ -1,8 +1,8 @@
 """Indices of 64 bits, which PyTorch has, as integers of 32 bits, which NPUs have.
 
-PyTorch's indices come and go in 64 bits. In front of an operator that looks up by a computed index,
-and behind one that finds an index, the index is put in 32 bits and back: as operators of PyTorch's,
-so that whoever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
+PyTorch's indices come and go in 64 bits. Before an operator that looks up by a computed index,
+and after one that finds an index, the index is put in 32 bits and back: as operators of PyTorch's,
+so that whatever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
 index that leaves or enters is the edge of an NPU's part, like rounding to integers.
 """
 
@@ -139,7 +139,7 @@ def _finds(node: Any) -> bool:
 
 
 def found_below(node: Any) -> float:
-    """Return what an index that a node finds is below; infinity for another node."""
+    """Return the bound that an index that a node finds is below; infinity for another node."""
     if not _finds(node):
         return inf
     call = Arguments(node.args[0] if str(node.target) == GETITEM else node)

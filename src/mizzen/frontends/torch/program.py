@@ -56,7 +56,7 @@ def without_gradient(function: Callable[..., Any], *arguments: Any, **named: Any
 
 
 def results_of(node: Any) -> tuple[Any, ...]:
-    """Return what export knows of a node's results: one, or those of a tuple."""
+    """Return the results of a node as export knows them: one, or those of a tuple."""
     value: Any = node.meta.get("val")
     return tuple(value) if type(value) in (tuple, list) else (value,)
 

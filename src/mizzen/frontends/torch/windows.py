@@ -163,7 +163,7 @@ class Window:
         return Window(kernel, stride, (high, high, wide, wide))
 
     def covering(self, source: Value, counts: Pair) -> Window:
-        """Pad behind as far as the last of some windows reaches (``ceil_mode``)."""
+        """Pad at the end as far as the last of some windows reaches (``ceil_mode``)."""
         pads = list(self.pads)
         for axis in (0, 1):
             needed = (counts[axis] - 1) * self.stride[axis] + self.kernel[axis]

@@ -1,6 +1,6 @@
 """Where what a tile keeps lies in the memory of its element.
 
-What it keeps is the mapping's rule (`mizzen.mesh.mapping.memory`). Regions lie one behind the other
+What it keeps is the mapping's rule (`mizzen.mesh.mapping.memory`). Regions lie one after the other
 in the order of tiles; none shares its bytes with another.
 """
 

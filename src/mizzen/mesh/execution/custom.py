@@ -19,7 +19,7 @@ from mizzen.reference import CustomKernel
 
 
 def custom_kernel() -> CustomKernel:
-    """Return what computes CUSTOM operations of several inferences at once."""
+    """Return the kernel of CUSTOM operations of several inferences at once."""
     return _Kernels()
 
 

@@ -31,7 +31,7 @@ CHANNELS_LAST = -1
 class Demands:
     """What a box of a value needs.
 
-    order       the operations, each behind those whose results it takes; constants left out
+    order       the operations, each after those whose results it takes; constants left out
     boxes       the box of each value that is computed or taken
     needs       what each operation takes of its operands
     attributes  that are others for a box than for the whole
@@ -46,7 +46,7 @@ class Demands:
 
 
 def demands(chain: Graph, last: Value, box: Box, channels: Span | None) -> Demands:
-    """Return what a box of a value needs; `channels` are those that a convolution sums over.
+    """Return the demands of a box of a value; `channels` are those that a convolution sums over.
 
     Raises E531 where an operation cannot be computed in parts.
     """
@@ -224,7 +224,7 @@ def _known(value: Value) -> list[int]:
 
 
 def _pad(operation: data_layout.Pad, box: Box, _: Span | None) -> tuple[list[Need], Attributes]:
-    """Return what a box with padding needs; nothing of the operand if all of it is padding."""
+    """Return the needs of a box with padding; nothing of the operand if all of it is padding."""
     before = _known(operation.padding)[::2]
     taken, around = list[Span](), list[int]()
     for (start, stop), offset, extent in zip(box, before, operation.operand.shape, strict=True):

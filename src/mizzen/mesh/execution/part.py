@@ -2,7 +2,7 @@
 
 An element does what its program says and knows nothing else: it takes messages, fills regions,
 computes on what is in them, and sends. Images are independent, so those of a batch are one more
-dimension of everything. What the program does not say is not there: a box that nobody wrote is an
+dimension of everything. What the program does not say is not there: a box that nothing wrote is an
 error, as is one that another region's bytes have overwritten.
 """
 
@@ -80,7 +80,7 @@ class Orders:
     arrivals: list[Arrival] = field(default_factory=list[Arrival])
 
     def parted(self) -> tuple[Orders, Orders]:
-        """Return what is about the oldest batch, and the rest."""
+        """Return the orders about the oldest batch, and the rest."""
         begun = (batch.index for batch in self.begin)
         oldest = min((*begun, *(each.batch for each in self.arrivals)), default=0)
         now, later = Orders(), Orders()

@@ -84,7 +84,7 @@ class Tiles:
 
 
 def _through(stream: Artifact, operands: list[Array], kernel: Kernel, count: int) -> Array:
-    """Return what a command stream gives, executed by the NPU's simulator, `[count, *box]`."""
+    """Return the output of a command stream, executed by the NPU's simulator, `[count, *box]`."""
     whole = [
         array.reshape(count, *info.shape[1:]) if info.shape[0] == 1 else array
         for array, info in zip(operands, stream.inputs, strict=True)

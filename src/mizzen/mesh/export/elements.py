@@ -51,7 +51,7 @@ class Elements:
 
     @contextmanager
     def block(self, head: str) -> Generator[None]:
-        """Add a block; what is computed in it has no name behind it."""
+        """Add a block; what is computed in it has no name after it."""
         self.say(f"{head} {{")
         self._depth += 1
         self._names.append({})
@@ -262,7 +262,7 @@ class _Samples:
 
     @property
     def nearest(self) -> Array:
-        """The nearer sample; of two that are as near, the one behind."""
+        """The nearer sample; of two that are as near, the later one."""
         return np.where(2 * self.past >= self.unit, self.after, self.before)
 
     @property

@@ -109,7 +109,7 @@ class _Tile:
         containers: Containers,
         behind: Behind,
     ) -> None:
-        self.row = element
+        self.element = element
         self.behind = behind
         self.containers = containers
         self.index = index
@@ -137,7 +137,7 @@ class _Tile:
         for operation in operations:
             if operation is not streamed:
                 self._stage(operation)
-        region = self.row.regions[self.instruction.output]
+        region = self.element.regions[self.instruction.output]
         target = self._output(region, final)
         if isinstance(streamed, PRODUCTS):
             self._product(streamed, final, target, "finish")
@@ -150,7 +150,7 @@ class _Tile:
         for (place, box), value in zip(self.tile.takes, inputs, strict=False):
             region = self.instruction.operands[place]
             assert region is not None, "the checker says which operands a tile needs"
-            outer = self.row.regions[region].box
+            outer = self.element.regions[region].box
             assert outer is not None
             item_bytes = self.item_bytes[self.layer.inputs[place]]
             whole = dense(self._box(region), shape_of(outer), item_bytes)
@@ -237,7 +237,7 @@ class _Tile:
     def _room(self, size: int) -> tuple[int, int]:
         """Return a region and where in it so many bytes of scratch memory are."""
         region, begin = self.scratch, self.scratch_used
-        if region is not None and begin + size <= self.row.regions[region].slot_bytes:
+        if region is not None and begin + size <= self.element.regions[region].slot_bytes:
             self.scratch_used = aligned(begin + size)
             return region, begin
         begin = self.behind_used
@@ -405,7 +405,7 @@ def _known(value: Value) -> Array:
 
 
 def _corrected(operation: Operation, constants: Constants, channel: str) -> str:
-    """Return what the operation gives, of the sum that the accelerator gives.
+    """Return the expression of the operation's result, of the sum that the accelerator gives.
 
     Bias and the input's zero point are added in 32 bits, wrapping; what is 48 bits wide has room.
     """

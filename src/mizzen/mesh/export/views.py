@@ -43,7 +43,7 @@ class View:
 
     @property
     def is_dense(self) -> bool:
-        """Whether its elements lie one behind the other."""
+        """Whether its elements lie one after the other."""
         return all(
             stride == dense or extent == 1
             for extent, stride, dense in zip(
@@ -62,7 +62,7 @@ def dense_strides(extents: Sequence[int], item_bytes: int) -> tuple[int, ...]:
 
 
 def dense(base: str, extents: Sequence[int], item_bytes: int) -> View:
-    """Return a value whose elements lie one behind the other."""
+    """Return a value whose elements lie one after the other."""
     return View(base, item_bytes, tuple(extents), dense_strides(extents, item_bytes))
 
 

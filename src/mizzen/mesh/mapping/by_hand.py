@@ -1,7 +1,7 @@
 """Layers that a person puts on elements; what is left over is searched for.
 
 Each assignment is a run of layers on some elements of one kind, which share each of its layers
-between them; how it is split may be said too. Layers that nobody assigned get the other elements.
+between them; how it is split may be said too. Layers without an assignment get the other elements.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def bytes_between(shares: list[Share], parts: int) -> Floats:
 
 
 def demands_of(shares: list[Share], chips: list[int]) -> list[Demand]:
-    """Return what parts on chips ask of the links."""
+    """Return the demands of parts on chips on the links."""
     return [
         Demand(chips[share.key[0]], tuple(chips[part] for part in share.key[1]), share.size_bytes)
         for share in shares

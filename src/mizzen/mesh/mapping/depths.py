@@ -21,7 +21,7 @@ class Buffering(IntEnum):
 def depths_of(network: Network, stages: list[int] | None = None) -> list[int]:
     """Return for each layer the longest way to it from the inputs, in stages.
 
-    `stages` are those of each layer: layers of one stage work on the same image, one behind the
+    `stages` are those of each layer: layers of one stage work on the same image, one after the
     other. By default each layer is a stage of its own.
     """
     of = stages or list(range(len(network.layers)))

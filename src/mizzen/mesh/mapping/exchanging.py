@@ -58,7 +58,7 @@ class Exchange:
         return float(total + (self.entering * distances[:, at].T).sum())
 
     def _changes(self, distances: Floats, places: Ints) -> Floats:
-        """Return what the cost changes by when two seats exchange their places."""
+        """Return the change of the cost when two seats exchange their places."""
         at = self.routers[places]
         near = distances[np.ix_(at, at)]
         alone = self.between @ near.T + self.between.T @ near

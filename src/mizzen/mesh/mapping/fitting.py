@@ -42,7 +42,7 @@ def fixed_bytes(network: Network, tile: Tile) -> int:
 
 
 def buffers_of(network: Network, index: int, tile: Tile, givers: int) -> list[Buffer]:
-    """Return what a tile keeps in slots: inputs, partial sums, its output."""
+    """Return the buffers that a tile keeps in slots: inputs, partial sums, its output."""
     layer = network.layers[tile.layer]
     buffers = [
         Buffer((index, tensor), elements_of(box) * network.tensors[tensor].item_bytes)

@@ -161,7 +161,7 @@ class GroupSearch:
         return fewest
 
     def _runs(self, first: int, fewest: list[Floats], budget: float) -> Iterator[tuple[int, int]]:
-        """Yield the groups that may begin with a layer: the layer behind, and the cut.
+        """Yield the groups that may begin with a layer: the layer after, and the cut.
 
         Of the cuts for as many chips only that of least traffic matters.
         """

@@ -17,7 +17,7 @@ class Tile:
     channels   the input channels that it sums over; not all of them where the sum is split
     sums_into  the tile of the same box that adds this one's partial sums to its own; None for a
                tile that gives the output itself. That one has the first input channels, adds bias
-               and everything behind it
+               and everything after it
     """
 
     layer: int

@@ -139,7 +139,7 @@ class Seating:
         return distances
 
     def _asked(self, part: int, elements: list[int], first: int) -> Exchange:
-        """Return what the seats of a part send: to each other, and through the chip's gates."""
+        """Return the bytes that a part's seats send to each other, and through the chip's gates."""
         seats = self.seats[part]
         number = {seat: at for at, seat in enumerate(seats)}
         count = len(self.routes.routers_of(self.best.chips[part]))

@@ -163,7 +163,7 @@ def _addressed(targets: list[int], multicast: Multicast) -> list[tuple[int, ...]
 def tile_depths(network: Network, stages: Stages) -> tuple[list[int], list[int]]:
     """Return for each layer the stages before its first tiles, and before those that give it.
 
-    They differ where sums are split: whoever adds partial sums works one image later.
+    They differ where sums are split: what adds partial sums works one image later.
     """
     begin = [0] * len(network.layers)
     end = [0] * len(network.layers)
@@ -182,7 +182,7 @@ def tile_depths(network: Network, stages: Stages) -> tuple[list[int], list[int]]
 
 
 def plain_depths(network: Network, tiles: tuple[Tile, ...]) -> tuple[list[int], list[int]]:
-    """Return what `tile_depths` does where each layer is a stage of its own."""
+    """Return the depths as `tile_depths` has them where each layer is a stage of its own."""
     summed = {tile.layer for tile in tiles if tile.sums_into is not None}
     begin, end = [0] * len(network.layers), [0] * len(network.layers)
     for index, layer in enumerate(network.layers):

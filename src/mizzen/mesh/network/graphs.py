@@ -230,7 +230,7 @@ def _part(graph: Graph, of: dict[Operation, _Cluster]) -> None:
 
 
 def _in_order(of: dict[Operation, _Cluster], operations: Iterable[Operation]) -> list[_Cluster]:
-    """Return clusters so that each comes behind those whose results it takes."""
+    """Return clusters so that each comes after those whose results it takes."""
     place = {operation: index for index, operation in enumerate(operations)}
     for cluster in set(of.values()):
         cluster.operations.sort(key=place.__getitem__)

@@ -61,7 +61,7 @@ class Tensor:
 class Window:
     """A window over height and width, each pair as (height, width).
 
-    `padding` is what lies before the first row and column; what lies behind the last follows from
+    `padding` is what lies before the first row and column; what lies after the last follows from
     the output's shape.
     """
 

@@ -39,11 +39,11 @@ class _Listing:
     def __init__(self, program: MeshProgram, element: ElementProgram) -> None:
         self.program = program
         self.network = program.network
-        self.row = element
+        self.element = element
 
     def lines(self) -> Iterator[str]:
         """Return the lines: what the element is, its memory, its instructions."""
-        program, element = self.program, self.row
+        program, element = self.program, self.element
         room = program.machine.kind_of(element.element).data_bytes
         computed = [each for each in element.instructions if isinstance(each, Compute)]
         cycles = sum(each.cycles for each in computed)

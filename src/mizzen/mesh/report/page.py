@@ -116,7 +116,7 @@ def _memory(program: MeshProgram) -> Table:
 
 
 def _timeline(program: MeshProgram, simulated: Simulated) -> Timeline:
-    """Return what the elements of the first copy did, those of the first layers first."""
+    """Return the work of the elements of the first copy, those of the first layers first."""
     first = [each.element for each in program.elements if each.replica == 0]
     by_element: dict[int, list[Activity]] = {element: [] for element in first}
     for activity in simulated.activities:

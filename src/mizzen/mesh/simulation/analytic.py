@@ -76,7 +76,7 @@ class Estimate:
 
 
 def estimate(program: MeshProgram) -> Estimate:
-    """Return what a program's resources have to do, from sums alone."""
+    """Return the loads of a program's resources, from sums alone."""
     machine = program.machine
     element_s = _element_seconds(program)
     link_bytes, in_bytes, out_bytes = _bytes(program)

@@ -61,7 +61,7 @@ class Carrier(Protocol):
     """A model of the network."""
 
     def inject(self, message: int, image: int) -> None:
-        """Begin to carry a message, behind those that its port carries already."""
+        """Begin to carry a message, after those that its port carries already."""
         ...
 
 

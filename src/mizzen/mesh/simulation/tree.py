@@ -1,4 +1,4 @@
-"""A route as a tree: its links so that each comes behind the one that leads to it."""
+"""A route as a tree: its links so that each comes after the one that leads to it."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class _Writer:
         return self._joined(starts, counts, tables, inputs, outputs)
 
     def _starts(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return where each table starts; places of blocks count from behind the last."""
+        """Return where each table starts; places of blocks count from the end of the last."""
         starts: dict[str, int] = {}
         at = HEADER.size_bytes
         for name, table in TABLES.items():
@@ -174,7 +174,7 @@ class _Writer:
         return at
 
     def _block(self, data: bytes) -> int:
-        """Put bytes behind the pool, aligned; return where they are, were the pool empty."""
+        """Put bytes after the pool, aligned; return where they are, were the pool empty."""
         at = self._end
         self._blocks.append((at, data))
         self._end = aligned(at + len(data))

@@ -45,7 +45,7 @@ class MemoryPlan:
 
 
 def plan(program: DeviceProgram) -> MemoryPlan:
-    """Return where everything lies in one arena, as a compiler's plan has it or behind that."""
+    """Return where everything lies in one arena, as a compiler's plan has it or after that."""
     free = {
         index: block
         for index, block in tensor_blocks(program).items()
@@ -80,7 +80,7 @@ def aligned(size_bytes: int) -> int:
 def tensor_blocks(program: DeviceProgram) -> dict[int, Block]:
     """Return when each tensor that is no constant holds something that is needed.
 
-    Inputs are there before the first call. Outputs, and what states take over, stay behind the
+    Inputs are there before the first call. Outputs, and what states take over, stay after the
     last. States stay from one inference to the next.
     """
     end = len(program.calls)

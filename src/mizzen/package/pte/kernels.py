@@ -50,7 +50,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel: its name and overload, and its arguments in front of the outputs.
+    """A kernel: its name and overload, and its arguments before the outputs.
 
     gives_list  whether its outputs are one list of tensors, of which it gives back nothing
     """

@@ -1,7 +1,7 @@
 """A device's program in the words of ExecuTorch: its own kernels only, each with all outputs.
 
 What ExecuTorch has no kernel for but can say with others is said so. States are taken over by
-copies behind the last call, which must find what they copy as the calls left it.
+copies after the last call, which must find what they copy as the calls left it.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class _Preparing:
         return len(self._tensors) - 1
 
     def _all_outputs(self, call: KernelCall) -> tuple[int, ...]:
-        """Return the outputs, with new tensors for those that nobody wants: kernels write all."""
+        """Return the outputs, with new tensors for those that nothing takes: kernels write all."""
         indices: list[int] = []
         for place, index in enumerate(call.outputs):
             if index is None:
@@ -236,7 +236,7 @@ def _of_number(call: KernelCall) -> str:
 def _spare(
     call: KernelCall, place: int, tensors: Sequence[DeviceTensor]
 ) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and type of an output that nobody wants."""
+    """Return shape and type of an output that nothing takes."""
     arguments = dict(call.arguments)
     first = tensors[call.reads[0]]
     others = [tensors[index] for index in call.outputs if index is not None]

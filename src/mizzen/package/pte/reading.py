@@ -30,7 +30,7 @@ MOST_MEMORY_BYTES = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class PlannedPlace:
-    """Where a tensor lies in the planned memory: all memories of a program, one behind another."""
+    """Where a tensor lies in the planned memory: all memories of a program, one after another."""
 
     offset_bytes: int
 
@@ -41,7 +41,7 @@ class PteTensor:
 
     shape      in the order of its dimensions
     dim_order  dimensions from the slowest to the fastest in memory
-    place      None for a constant, and for one that whoever runs the program brings
+    place      None for a constant, and for one that the program's caller brings
     data       ``[*stored_shape]``: of a constant, or what a state starts with; None of others
     """
 
@@ -206,7 +206,7 @@ class _Reading:
         return [_bytes(record["storage"]) for record in records]
 
     def _bases(self) -> list[int]:
-        """Return where each planned memory starts, if they lie one behind another, and the end."""
+        """Return where each planned memory starts, if they lie one after another, and the end."""
         sizes = self._plan["non_const_buffer_sizes"]
         bases, end = [0], 0
         for size in () if sizes is None else sizes.tolist()[1:]:

@@ -51,7 +51,7 @@ _LEAF = '{"type": null, "context": null, "children_spec": []}'
 
 @dataclass(slots=True)
 class _Data:
-    """Bytes of a segment, divided; the first part is nobody's, as a tensor's 0 is none."""
+    """Bytes of a segment, divided; the first part is no tensor's, as a tensor's 0 is none."""
 
     offsets: list[int] = field(default_factory=lambda: [0])
     data: bytearray = field(default_factory=bytearray)

@@ -63,7 +63,7 @@ def extract(
     inputs and outputs that are no arrays.
 
     state  tensors that the operators keep, which become the part's last inputs and outputs too
-    shown  tensors that they compute, which become outputs behind those that others read
+    shown  tensors that they compute, which become outputs after those that others read
     """
     main = record["subgraphs"][0]
     every: list[Record] = main["operators"] or []
@@ -81,7 +81,7 @@ def extract(
 
 
 def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]:
-    """Return what must come from outside, in the order in which it is first read."""
+    """Return the tensors that must come from outside, in the order in which it is first read."""
     given = set(_indices(main["inputs"]))
     made: set[int] = set()
     needed: dict[int, None] = {}
@@ -96,7 +96,7 @@ def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]
 
 
 def _outputs(main: Record, every: Sequence[Record], chosen: Sequence[int]) -> list[int]:
-    """Return what is computed here and read elsewhere, in the order of computation."""
+    """Return the tensors that are computed here and read elsewhere, in the order of computation."""
     inside = set(chosen)
     read = set(_indices(main["outputs"]))
     for index, operator in enumerate(every):

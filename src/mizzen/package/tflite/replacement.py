@@ -37,7 +37,7 @@ def replace_operators(record: Record, replacements: Sequence[Replacement]) -> by
     """Return the file of a network with parts replaced.
 
     `record` is a network whose indices the front-end has checked. Operators are brought into an
-    order in which each takes what those before it gave, tensors and constants that nobody uses any
+    order in which each takes what those before it gave, tensors and constants that nothing uses any
     more are left out, and so is metadata, which says what holds of the network as it was.
     """
     network = _Network(record)
@@ -129,7 +129,7 @@ class _Network:
         return self._codes.index(code)
 
     def written(self) -> bytes:
-        """Return the file, without what nobody uses."""
+        """Return the file, without what nothing uses."""
         main = self._main
         used = dict.fromkeys([*_indices(main["inputs"]), *_indices(main["outputs"])])
         for operator in self.operators:

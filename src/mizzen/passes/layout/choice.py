@@ -45,7 +45,7 @@ BYTES = {
 class Edges(Enum):
     """Whether moving the graph's inputs and outputs costs as much as moving anything else.
 
-    FREE: nothing, since whoever uses the graph moves them anyway.
+    FREE: nothing, since what uses the graph moves them anyway.
     """
 
     KEPT = "kept"

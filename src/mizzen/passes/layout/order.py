@@ -351,7 +351,7 @@ class Memory:
     """The space of an operation as memory has it.
 
     space  its shape in the model; shape  in memory
-    loops  what the dimensions in memory are, behind leading ones; none if every tensor has the
+    loops  what the dimensions in memory are, after leading ones; none if every tensor has the
            space's shape or one element
     """
 

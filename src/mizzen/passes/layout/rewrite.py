@@ -87,7 +87,7 @@ class _Writer:
         return self._moved(root, order, value, step, shape, user)
 
     def _computed(self, root: Root, node: Node, order: Order, shape: Shape) -> Value:
-        """Return what is computed with constants only, computed in an order and shape."""
+        """Return a value computed with constants only, computed in an order and shape."""
         operation = node.operation
         operands = list(operation.operands)
         assert node.freedom is not None

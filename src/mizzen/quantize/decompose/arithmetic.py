@@ -67,7 +67,7 @@ def multiply_constant(rewriter: Rewriter, value: Any, constant: torch.Tensor) ->
 
 
 def copy(rewriter: Rewriter, node: Node) -> Node | None:
-    """Return what is written over a whole tensor, in that tensor's shape and type."""
+    """Return the value that is written over a whole tensor, in that tensor's shape and type."""
     if writes_first_operand(node):
         return None
     written, source = node.args[:2]
@@ -357,7 +357,7 @@ def _stays_whole(rewriter: Rewriter, node: Node, parameters: tuple[Any, ...]) ->
 
 
 def _last_axes(node: Node) -> list[int]:
-    """Return the axes that a normalization is along, counted from behind."""
+    """Return the axes that a normalization is along, counted from the last."""
     return list(range(-len(argument(node, 1, "normalized_shape")), 0))
 
 

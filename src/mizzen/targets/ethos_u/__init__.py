@@ -9,7 +9,7 @@
 
 What judges a stream is written apart from what makes it, so that it can disagree. So arrows between
 rooms point one way. All import `machine`, which imports none of them; `generator` takes rates of
-the hardware from `judge`; `lift` reads weights with `judge` and says what it found in words of
+the hardware from `judge`; `lift` reads weights with `judge` and says what it found in terms of
 `generator`. There are no other arrows, and a test holds that.
 
 `Arch` is the word for the three architectures; U55 and U65 share most of theirs. Nothing here knows

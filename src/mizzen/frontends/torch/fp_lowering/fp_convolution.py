@@ -1,6 +1,6 @@
 """Layers: convolutions, linear layers, products of matrices, attention.
 
-A batch norm behind a convolution is part of it. Ref: TOSA 1.0, 2.3.8 MATMUL.
+A batch norm after a convolution is part of it. Ref: TOSA 1.0, 2.3.8 MATMUL.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _fitting(call: FpCall, source: Value, kernel: Sequence[int]) -> tuple[Value,
 
 
 def _layer(call: FpCall, kernel: Array) -> FpLayer:
-    """Return a convolution's weight, outputs first, and bias, with the batch norm behind it."""
+    """Return a convolution's weight, outputs first, and bias, with the batch norm after it."""
     bias = call.fixed("bias")
     call.need(bias is not None or not call.given("bias"), "its bias is no constant")
     offset, dtype = _offset(bias, kernel.shape[0]), call.value("input").dtype
@@ -156,7 +156,7 @@ def _layer(call: FpCall, kernel: Array) -> FpLayer:
 
 
 def _batch_norm_behind(context: Context, node: Any) -> Scaling | None:
-    """Return what the batch norm that is the only user of a node does, and mark it as done."""
+    """Return the scaling of the batch norm that is the only user of a node, and mark it as done."""
     users: list[Any] = list(node.users)
     if len(users) != 1 or overload_of(users[0]) not in BATCH_NORM:
         return None

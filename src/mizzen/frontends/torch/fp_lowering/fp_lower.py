@@ -61,7 +61,7 @@ class Context:
     """What is known while a program is lowered.
 
     terms     FX node to what it stands for
-    absorbed  batch norms that are part of the convolution in front of them
+    absorbed  batch norms that are part of the convolution before them
     """
 
     def __init__(self, program: TorchProgram) -> None:
@@ -178,7 +178,7 @@ class FpCall(Call[Value]):
         return a.cast(self.b, self.value(self.first), self.dtype)
 
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Value:
-        """Return what `build` makes of operands in the type of the result."""
+        """Return the result that `build` makes of operands in the type of the result."""
         return build(*map(self._alike, operands))
 
     def _alike(self, operand: Any) -> Value:
@@ -328,7 +328,7 @@ def _folded(context: Context, node: Any) -> Result | None:
 
 
 def _out_of_place(node: Any) -> Any:
-    """Return what a node computes, which leaves the model's own tensors as they are."""
+    """Return a node's operator, or its form that leaves the model's own tensors as they are."""
     return node.target if in_place_of(str(node.target)) is None else operator_of(overload_of(node))
 
 

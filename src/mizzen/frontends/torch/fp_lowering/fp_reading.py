@@ -1,7 +1,7 @@
 """Take an unquantised program apart, in the form that needs the least rewriting.
 
 PyTorch makes updates in place explicit only by tracing the whole program again, which takes longer
-than lowering it. Where an update in place is of a tensor that nobody else sees, it is taken for
+than lowering it. Where an update in place is of a tensor that nothing else sees, it is taken for
 what it computes instead. Operators without a form are decomposed as PyTorch itself does.
 """
 

@@ -188,7 +188,7 @@ def _mean(call: FpCall) -> Pool:
 BATCH_NORM = frozenset(
     {"aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default"}
 )
-"""Operators that a convolution in front of them may take in."""
+"""Operators that a convolution before them may take in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class Scaling:
 
 
 def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | None:
-    """Return what a batch norm does, if all it needs is constant and it is not in training."""
+    """Return a batch norm's scaling, if all it needs is constant and it is not in training."""
     call = Arguments(node)
     if call.arguments.get("training"):
         return None
@@ -220,7 +220,7 @@ def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | 
 
 
 def batch_norm(call: FpCall) -> Result:
-    """Scale and shift channels as learnt; nothing is left to do behind a convolution."""
+    """Scale and shift channels as learnt; nothing is left to do after a convolution."""
     b, x = call.b, call.value("input")
     if call.node in call.context.absorbed:
         return (x,) if call.gives_several else x

@@ -298,7 +298,7 @@ class Context:
         return Builder(self.graph, self.origin(node), self.group_of[node])
 
     def term(self, node: Any) -> Term:
-        """Return what a node with one result stands for."""
+        """Return the term that a node with one result stands for."""
         term = self.terms[node]
         assert not isinstance(term, tuple), node
         return term
@@ -401,7 +401,7 @@ UNSIGNED_OFFSET = 128
 
 
 def signed_offset(node: Any) -> int:
-    """Return what a node's unsigned bytes are above the graph's integers; 0 for other nodes."""
+    """Return how far a node's unsigned bytes are above the graph's integers; 0 for others."""
     name, dtype = kind_of(node), str(node.args[5]) if len(node.args) > 5 else ""
     quantizes = name.endswith("quantize_per_tensor") and dtype == "torch.uint8"
     return UNSIGNED_OFFSET if quantizes else 0
@@ -510,7 +510,7 @@ class IntCall(Call[Term]):
         return self.moved(lambda value: value)
 
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Term:
-        """Return what `build` makes of operands on the target's scale."""
+        """Return the result that `build` makes of operands on the target's scale."""
         if self.node.meta["val"].dtype.is_floating_point is False:
             dtype = tensor_type(self.node.meta["val"], None).dtype
             return Plain(build(*(self.as_plain(operand, dtype) for operand in operands)))
@@ -546,7 +546,7 @@ class IntCall(Call[Term]):
                 raise RefusedError("its operands have different types")
 
     def _alike(self, operand: Any) -> Callable[[Target], Value]:
-        """Return what gives an operand, a node or a number, on a target's scale."""
+        """Return a function that gives an operand, a node or a number, on a target's scale."""
         number, shape = operand, (1,)
         if hasattr(operand, "meta"):
             term = self.term_of(operand)

@@ -350,7 +350,7 @@ def _output(context: Context, node: Any) -> Value:
 
 
 def _erase_unused_custom(graph: Graph) -> None:
-    """Remove what PyTorch would compute for nobody."""
+    """Remove what PyTorch would compute though nothing takes it."""
     outputs = set(graph.outputs)
     for operation in reversed(graph.sorted()):
         used = any(result.uses or result in outputs for result in operation.results)

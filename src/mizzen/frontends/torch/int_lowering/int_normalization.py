@@ -191,7 +191,7 @@ class _Rows:
 
 
 def _added(b: Builder, left: Value, most: int, added: float) -> Value:
-    """Return what is added to the squares of rows that were shifted left, int32."""
+    """Return the amount that is added to the squares of rows that were shifted left, int32."""
     constant = number(b, round(added * 4.0**most), left)
     short = b("SUB", number(b, most, left), left)
     places = b("MINIMUM", b("ADD", short, short), number(b, 31, left))

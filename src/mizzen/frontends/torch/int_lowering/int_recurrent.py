@@ -165,7 +165,7 @@ class _Layer:
         return self.rounded(Real(value), grid)
 
     def sequence(self, states: list[Value]) -> Real:
-        """Put the states one behind the other, in the inputs' order: [steps, batch, width]."""
+        """Put the states one after the other, in the inputs' order: [steps, batch, width]."""
         ordered = states[::-1] if self.call["reverse"] else states
         batch, width = self.state_shape
         joined = concat(self.b, ordered, axis=1)

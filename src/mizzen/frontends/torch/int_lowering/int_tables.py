@@ -247,7 +247,7 @@ def _in_16_bits(integers: Array) -> bool:
 
 
 def _looked_up(entries: Array, integers: Array) -> Array:
-    """Return what a table gives, rounded to its entries' unit."""
+    """Return the results of a table, rounded to its entries' unit."""
     index, part = np.divmod(integers - LEAST, STEP)
     lines = (entries[index] << FRACTION_BITS) + (entries[index + 1] - entries[index]) * part
     return (lines + STEP // 2) >> FRACTION_BITS

@@ -81,7 +81,7 @@ def _triple(value: Sequence[int] | int) -> list[int]:
 
 
 def _around(padding: Sequence[int] | int | str, taps: int, dilation: int) -> tuple[int, int]:
-    """Return how many slices are put before and behind."""
+    """Return how many slices are put before and after."""
     if isinstance(padding, str):
         above, below, _, _ = pads_of(padding, 2, (taps, 1), (dilation, 1))
         return above, below

@@ -31,7 +31,7 @@ def layer_findings(view: View) -> Iterator[Finding]:
 
 
 def repr_key(kernel: Kernel) -> tuple[Box, tuple[int, int], bool]:
-    """Return what kernels of a layer are ordered by."""
+    """Return the key that kernels of a layer are ordered by."""
     return kernel.box, kernel.channels or (-1, -1), kernel.gives_sums
 
 
@@ -55,7 +55,7 @@ def _layer(view: View, index: int, kernels: tuple[Kernel, ...]) -> tuple[tuple[s
 
 
 def _group(input_channels: int, box: Box, group: list[Kernel]) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with the tiles of one box: their sums are cut."""
+    """Return the faults of the tiles of one box: their sums are cut."""
     givers = [kernel for kernel in group if kernel.gives_sums]
     spans = [kernel.channels or (0, input_channels) for kernel in group]
     ends = [stop for _, stop in spans]
@@ -104,7 +104,7 @@ def _sums(view: View) -> Iterator[tuple[ElementProgram, int, Kernel, Kernel | No
             match instruction:
                 case Receive(message, region) if (element.element, region) in adders:
                     sends = view.sends.get(message, [])
-                    source = (sends[0].row.element, sends[0].send.region) if sends else None
+                    source = (sends[0].element.element, sends[0].send.region) if sends else None
                 case Copy(given, region) if (element.element, region) in adders:
                     source = (element.element, given)
                 case _:

@@ -35,7 +35,7 @@ def element_findings(view: View) -> Iterator[Finding]:
 
 
 def memory_findings(view: View) -> Iterator[Finding]:
-    """Return what does not fit, lies on something else, or is not aligned."""
+    """Return the regions that do not fit, lie on something else, or are not aligned."""
     for element in view.program.elements:
         room = view.program.machine.kind_of(element.element).data_bytes
         if element.data_bytes > room:

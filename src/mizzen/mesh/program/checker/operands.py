@@ -39,30 +39,30 @@ class _Element:
 
     def __init__(self, view: View, element: ElementProgram) -> None:
         self.view = view
-        self.row = element
+        self.element = element
         self.written: dict[int, list[Box]] = {}
         self.used: set[int] = set()
         self.computed: set[int] = set()
 
     def findings(self) -> Iterator[Finding]:
-        """Return what an element reads before it is written, or writes twice, in order."""
-        for place, instruction in enumerate(self.row.instructions):
+        """Return the boxes that are read before they are written, or written twice, in order."""
+        for place, instruction in enumerate(self.element.instructions):
             match instruction:
                 case Fetch(tensor, region):
-                    box = self.row.regions[region].box
+                    box = self.element.regions[region].box
                     yield from self._write(place, region, box or (), tensor)
                 case Receive(_, region, box):
-                    yield from self._write(place, region, box, self.row.regions[region].tensor)
+                    yield from self._write(place, region, box, self.element.regions[region].tensor)
                 case Copy(source, target, box):
                     yield from self._read(place, source, box)
-                    yield from self._write(place, target, box, self.row.regions[source].tensor)
+                    yield from self._write(place, target, box, self.element.regions[source].tensor)
                 case Compute():
                     yield from self._compute(place, instruction)
                 case Send(_, region, box):
                     yield from self._read(place, region, box)
                 case Give(tensor, region, box):
                     yield from self._read(place, region, box)
-                    if self.row.regions[region].tensor != tensor:
+                    if self.element.regions[region].tensor != tensor:
                         must = f"what is given must be tensor {tensor}"
                         came = f"region {region} has {self._called(region)}"
                         yield self._finding(place, must, came)
@@ -71,16 +71,16 @@ class _Element:
             yield self._finding(None, must, "and is not")
 
     def _finding(self, place: int | None, must: str, came: str) -> Finding:
-        return Finding(Rule.OPERANDS, self.view.place(self.row, place), must, came)
+        return Finding(Rule.OPERANDS, self.view.place(self.element, place), must, came)
 
     def _called(self, region: int) -> str:
-        held = self.row.regions[region]
+        held = self.element.regions[region]
         if held.tensor is None:
             return held.kind.value
         return f"{held.kind.value} of tensor {held.tensor}"
 
     def _write(self, place: int, region: int, box: Box, tensor: int | None) -> Iterator[Finding]:
-        held = self.row.regions[region]
+        held = self.element.regions[region]
         wanted = RegionKind.SUMS if tensor is None else RegionKind.INPUT
         if held.kind is not wanted or held.tensor != tensor:
             must = f"tensor {tensor}" if tensor is not None else "partial sums"
@@ -95,7 +95,7 @@ class _Element:
         self.written.setdefault(region, []).append(box)
 
     def _read(self, place: int, region: int, box: Box) -> Iterator[Finding]:
-        held = self.row.regions[region]
+        held = self.element.regions[region]
         if held.kind is not RegionKind.OUTPUT or not _holds(held, box):
             must = f"{shown(box)} must be part of an output"
             yield self._finding(
@@ -127,7 +127,7 @@ class _Element:
                 must = f"the operand of tensor {tensor} must be {shown(box)}"
                 yield self._finding(place, must, f"not {name}")
             return
-        held = self.row.regions[region]
+        held = self.element.regions[region]
         if held.kind is not RegionKind.INPUT or held.tensor != tensor or not _holds(held, box):
             must = f"the operand must hold {shown(box)} of tensor {tensor}"
             came = f"region {region} holds {shown(held.box)}, {self._called(region)}"
@@ -147,7 +147,7 @@ class _Element:
             must = f"{kernel.adds_sums} regions of partial sums must be named"
             yield self._finding(place, must, f"not {list(compute.sums)}")
         for region in compute.sums:
-            held = self.row.regions[region]
+            held = self.element.regions[region]
             if held.kind is not RegionKind.SUMS or held.box != kernel.box:
                 must = f"partial sums must be of {shown(kernel.box)}"
                 came = f"region {region} is {held.kind.value} of {shown(held.box)}"
@@ -158,7 +158,7 @@ class _Element:
                 yield self._finding(place, must, f"and is written {count} times")
 
     def _output(self, place: int, compute: Compute) -> Iterator[Finding]:
-        kernel, region = compute.kernel, self.row.regions[compute.output]
+        kernel, region = compute.kernel, self.element.regions[compute.output]
         tensor = None if kernel.gives_sums else self.view.layer(kernel).output
         wanted = (RegionKind.OUTPUT, tensor, kernel.box)
         if (region.kind, region.tensor, region.box) != wanted:

@@ -35,7 +35,7 @@ OF_TENSORS = frozenset({RegionKind.INPUT, RegionKind.OUTPUT})
 
 
 def structure_findings(program: MeshProgram) -> Iterator[Finding]:
-    """Return what a program names and does not have."""
+    """Return the places that a program names and does not have."""
     if program.replicas < 1:
         yield _finding("program", "replicas must be at least 1", f"not {program.replicas}")
     seen: set[int] = set()
@@ -75,13 +75,13 @@ class _Element:
     def __init__(self, program: MeshProgram, element: ElementProgram, name: str) -> None:
         self.program = program
         self.network = program.network
-        self.row = element
+        self.element = element
         self.name = name
 
     def findings(self) -> Iterator[Finding]:
-        for index, region in enumerate(self.row.regions):
+        for index, region in enumerate(self.element.regions):
             yield from self._region(f"{self.name}.regions[{index}]", region)
-        for index, instruction in enumerate(self.row.instructions):
+        for index, instruction in enumerate(self.element.instructions):
             place = f"{self.name}.instructions[{index}]"
             yield from self._instruction(place, instruction)
 
@@ -145,7 +145,7 @@ class _Element:
                 yield from self._kernel(place, instruction)
 
     def _regions(self, place: str, regions: list[int]) -> Iterator[Finding]:
-        count = len(self.row.regions)
+        count = len(self.element.regions)
         for region in regions:
             if not 0 <= region < count:
                 yield _finding(place, f"regions must be below {count}", f"not {region}")

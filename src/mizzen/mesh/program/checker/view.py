@@ -30,7 +30,7 @@ KEPT = 1 << 14
 class Sending:
     """A `Send`: the program that has it, and its place among the instructions."""
 
-    row: ElementProgram
+    element: ElementProgram
     place: int
     send: Send
 
@@ -39,7 +39,7 @@ class Sending:
 class Receiving:
     """A `Receive`: the program that has it, and its place among the instructions."""
 
-    row: ElementProgram
+    element: ElementProgram
     place: int
     receive: Receive
 

@@ -1,4 +1,4 @@
-"""The container: a header in JSON, arrays behind it, a checksum at the end."""
+"""The container: a header in JSON, arrays after it, a checksum at the end."""
 
 from __future__ import annotations
 

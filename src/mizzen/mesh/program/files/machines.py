@@ -58,7 +58,7 @@ MOST_PLACES = 1 << 20
 
 
 def machine_header(machine: Machine) -> dict[str, Any]:
-    """Return what of a machine is in the header."""
+    """Return the header's part about a machine."""
     plain = {
         field.name: getattr(machine, field.name)
         for field in fields(machine)

@@ -30,7 +30,7 @@ FEATURE_MAP, MATRICES = 4, 3
 
 
 def network_header(network: Network) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return what of a network is in the header, and its constants, each once."""
+    """Return the header's part about a network, and its constants, each once."""
     constants: dict[str, Array] = {}
     layers = [_layer_header(layer, constants) for layer in network.layers]
     tensors = [
@@ -135,7 +135,7 @@ def _edges(arrays: Arrays, part: NetworkPart, network: Network) -> Edges | None:
 
 
 def _order(network: Network) -> Iterator[tuple[str, str, object]]:
-    """Return what is wrong with the order of layers: each tensor is there before it is taken."""
+    """Return the faults in the order of layers: each tensor is there before it is taken."""
     there: set[int] = set()
     for index, tensor in enumerate(network.inputs):
         if tensor >= len(network.tensors) or tensor in there:
@@ -179,7 +179,7 @@ def _layer(arrays: Arrays, field: str, part: LayerPart, tensors: tuple[Tensor, .
 
 
 def _form(layer: Layer, tensors: tuple[Tensor, ...]) -> Iterator[tuple[str, str, object]]:
-    """Return what of a layer does not fit its kind."""
+    """Return the fields of a layer that do not fit its kind."""
     shapes = [tensors[index].shape for index in layer.inputs]
     output = tensors[layer.output].shape
     if not shapes:

@@ -133,7 +133,7 @@ def _hangs_over(span: Span) -> bool:
 
 
 def greatest(given: Given) -> None:
-    """max_pool2d_with_indices, whose indices nobody wants."""
+    """max_pool2d_with_indices, whose indices nothing takes."""
     given.must(given.wanted(1) is None, "indices must not be wanted")
     source = given.tensor("self")
     emit_pool(given, source, Pool.MAXIMUM, _pool_window(given, source), 0, _limits(given, source))
@@ -185,13 +185,13 @@ def _two(numbers: Sequence[int]) -> tuple[int, int]:
 
 
 def normalized_rows(given: Given) -> None:
-    """native_layer_norm, whose mean and factor nobody wants."""
+    """native_layer_norm, whose mean and factor nothing takes."""
     length = math.prod(given.wholes("normalized_shape"))
     _normalize(given, length, 1, 1)
 
 
 def normalized_groups(given: Given) -> None:
-    """native_group_norm, whose mean and factor nobody wants."""
+    """native_group_norm, whose mean and factor nothing takes."""
     channels, area, groups = (given.whole(name) for name in ("C", "HxW", "group"))
     _normalize(given, channels // groups * area, groups, area)
 

@@ -86,7 +86,7 @@ class Given:
         return self.call.operator
 
     def row(self, index: int) -> DeviceTensor:
-        """Return what a tensor is."""
+        """Return the description of a tensor."""
         return self.lowering.tensors[index]
 
     def tensor(self, name: str) -> int:
@@ -154,7 +154,7 @@ class Given:
         return index
 
     def wanted(self, place: int) -> int | None:
-        """Return an output, or None if nobody wants it."""
+        """Return an output, or None if nothing takes it."""
         return self.call.outputs[place] if place < len(self.call.outputs) else None
 
     def is_kept(self, index: int) -> bool:

@@ -195,7 +195,7 @@ def take_along(given: Given, source: int, picked: Mapping[int, Array]) -> None:
 
 
 def rows_along(given: Given, source: int, axis: int) -> tuple[int, int]:
-    """Return the length of an axis, and how many elements are behind it."""
+    """Return the length of an axis, and how many elements are after it."""
     shape = given.row(source).shape or (1,)
     place = axis % len(shape)
     given.must(math.prod(shape) > 0, "there must be elements")

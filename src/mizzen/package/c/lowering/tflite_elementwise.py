@@ -48,7 +48,7 @@ def plain_binary(operation: Binary) -> Rule:
 
 
 def _limits(operation: Binary, low: float | None, high: float | None) -> tuple[float, ...]:
-    """Return what limits a real output: even without an activation function it is finite."""
+    """Return the limits of a real output: even without an activation function it is finite."""
     if operation not in (Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE):
         return ()
     return (-LARGEST if low is None else low, LARGEST if high is None else high)

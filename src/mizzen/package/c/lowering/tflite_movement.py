@@ -138,9 +138,9 @@ def batch_to_space(given: Given) -> None:
 def _batches(
     image: Shape, blocks: Shape, sizes: Array, before: list[int]
 ) -> Iterator[tuple[View, View]]:
-    """Return what each place in a block is in the image, and in the batch of all blocks.
+    """Return the view of each place in a block in the image, and in the batch of all blocks.
 
-    before  pixels of the padded image in front of the image, along each axis of a block
+    before  pixels of the padded image before the image, along each axis of a block
     """
     inside, outside = dense(image), dense(blocks)
     for place in np.ndindex(*sizes.tolist()):

@@ -1,7 +1,7 @@
 """From passes to commands, encoded weights and the table of DRAM buffers.
 
 Buffer 0 is the command stream. Intermediate buffers share memory over time: each has the lowest
-place that is free while it is in use. The others lie one behind another, each kind for itself.
+place that is free while it is in use. The others lie one after another, each kind for itself.
 
 Ref: Ethos-N driver stack 23.02, the Support Library's `BufferManager` and `WeightEncoder`, and the
 order in which it numbers buffers.
@@ -56,7 +56,7 @@ from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 ALIGNMENT_BYTES = 64
 """Of every buffer; compressed feature maps need it."""
 FIRST_SRAM_ID = 0x8000000
-"""Feature maps in SRAM have numbers of their own, which mean nothing to whoever runs the stream."""
+"""Feature maps in SRAM have numbers of their own, which mean nothing to what runs the stream."""
 
 
 @dataclass(slots=True)

@@ -182,7 +182,7 @@ def tensor_record(
     tile_bytes: int,
     sram_offset_bytes: int,
 ) -> values.TensorRecord:
-    """Return what a command says of a node's map, all of it."""
+    """Return the record of a node's whole map in a command."""
     return values.TensorRecord(
         data_type=DATA_TYPE_CODES[node.data_type],
         format=attempt.format(node),
@@ -263,7 +263,7 @@ def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> values.Tensor
 
 
 def weight_record(made: McePass, buffer_id: int) -> values.TensorRecord:
-    """Return what the command of a pass says of its weights."""
+    """Return the record of a pass's weights in its command."""
     weights, tile = made.work.weights, made.plan.weights
     shape = weights.shape
     if made.algorithm is values.Algorithm.WINOGRAD:

@@ -138,7 +138,7 @@ def reasons(
 
     The rules that make it EstimateOnly, up to the first that makes it Unsupported: what comes
     after that one may not mean anything. Answers are kept: a covered graph, the network made of it
-    and whoever compiles that ask the same.
+    and what compiles that ask the same.
     """
     case, kind = _case(operation, inputs, capabilities, None), type(operation).__name__
     source = f"Ethos-N driver stack {profile.value}, Is{kind}Supported"

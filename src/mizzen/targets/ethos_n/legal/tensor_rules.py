@@ -72,7 +72,7 @@ class Case(Generic[O_co]):
     def outputs(self) -> tuple[TensorInfo, ...]:
         """What it makes of its inputs.
 
-        For rules that stand behind those of its parameters, which may make it impossible to tell.
+        For rules that stand after those of its parameters, which may make it impossible to tell.
         """
         return output_infos(self.operation, self.inputs)
 

@@ -88,7 +88,7 @@ STRIDE = 2
 
 
 def interleaved_channels(channels: int, srams: int) -> int:
-    """Return channels of the four submaps, with the gaps between them but not behind the last."""
+    """Return channels of the four submaps, with the gaps between them but not after the last."""
     rounded = -(-channels // srams) * srams
     return rounded * (STRIDE * STRIDE - 1) + channels
 

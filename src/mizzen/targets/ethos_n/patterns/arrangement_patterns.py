@@ -107,7 +107,7 @@ def _moved(step: Operation, elements: Array) -> Array:
 
 
 def _modes(elements: Array, block: int) -> Iterator[tuple[str, Array]]:
-    """Return what the two ways to read channels as blocks make of an image."""
+    """Return the images that the two ways to read channels as blocks make."""
     n, height, width, channels = elements.shape
     rest, odd = divmod(channels, block * block)
     if odd:

@@ -215,7 +215,7 @@ class Covering:
         }
 
     def _from_patterns(self) -> Iterator[tuple[Composite, int]]:
-        """Return what patterns found, and when it can be done."""
+        """Return the composites of patterns, and when each can be done."""
         for covered in self._cover.composites:
             (entry,) = [
                 self._rows[guard] for guard in covered.match.pattern.guards if guard in self._rows
@@ -261,7 +261,7 @@ class Covering:
             self._refusals.setdefault(operation, []).append(refusal)
 
     def _ask(self, add: Callable[[Emission], None]) -> tuple[Reason, ...]:
-        """Return what speaks against a composite, as a network of its own."""
+        """Return the reasons against a composite, as a network of its own."""
         emission = Emission()
         try:
             add(emission)
@@ -270,7 +270,7 @@ class Covering:
         return tuple(self.breaches(emission.network))
 
     def breaches(self, network: Network) -> Iterator[Reason]:
-        """Return what is not supported of a network, inputs left out."""
+        """Return the reasons why a network is not supported, inputs left out."""
         for node in network:
             if not isinstance(node.operation, Input):
                 infos = tuple(operand.info for operand in node.inputs)
@@ -419,7 +419,7 @@ Legal = Callable[[Operation], Sequence[Reason]]
 
 
 def legality(covering: Covering) -> Legal:
-    """Return what says why an operation of a graph may not be on the NPU; nothing if it may.
+    """Return a function that tells why an operation may not be on the NPU; nothing if it may.
 
     Groups are placed whole, so all operations of one have the same reasons. The graph must stay
     as it was covered.
@@ -440,7 +440,7 @@ def legality(covering: Covering) -> Legal:
 def _spread(covering: Covering, reasons: dict[int | None, tuple[Reason, ...]]) -> None:
     """Add reasons to groups whose operations are in a composite with those of refused groups.
 
-    A composite is done whole: a PAD that is only right in front of its convolution stays where
+    A composite is done whole: a PAD that is only right before its convolution stays where
     that stays.
     """
     changed = True

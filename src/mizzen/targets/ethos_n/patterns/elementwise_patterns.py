@@ -192,7 +192,7 @@ class _Affine:
 
 
 def _affine(match: Match) -> _Affine:
-    """Return what a sum or product with one number does."""
+    """Return the function of a sum or product with one number."""
     result = one_rescaling_of(match.root)
     if PRODUCT in match:
         line = line_of(match, match[X], MULTIPLIED)

@@ -32,7 +32,7 @@ def prepare(graph: Graph) -> dict[int, int]:
 
 
 def _reshape_bytes(graph: Graph) -> None:
-    """Put RESHAPEs in front of RESCALEs that widen their operand.
+    """Put RESHAPEs before RESCALEs that widen their operand.
 
     In between they keep sums, for instance, from being seen as one: only bytes are feature maps.
     """

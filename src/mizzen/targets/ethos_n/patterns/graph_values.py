@@ -2,7 +2,7 @@
 
 Read are constants, quantisations and RESCALEs. `Findings` holds the problems of one composite:
 parameters are read to the end, problems pile up, and their texts are those of Apache TVM's Ethos-N
-integration, so that whoever knows its logs finds them here. `Emission` adds composites to a network
+integration, so that who knows its logs finds them here. `Emission` adds composites to a network
 of the library: the same code adds one to a region's network and, for asking whether it is
 supported, to one of its own. A value that no composite gives is an input of the network.
 
@@ -45,7 +45,7 @@ class UnfitError(Exception):
 
 
 def accumulated(reasons: Iterable[Reason]) -> str:
-    """Return all messages as one text: joined by "; ", with ";" behind the last."""
+    """Return all messages as one text: joined by "; ", with ";" after the last."""
     texts = [reason.message for reason in reasons]
     return f"{'; '.join(texts)};" if texts else ""
 

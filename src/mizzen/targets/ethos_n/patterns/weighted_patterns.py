@@ -1,6 +1,6 @@
 """Convolutions and dense layers, sums of products with constant weights, RESCALEd to 8 bits.
 
-With them what all windows over images have: padding of an operation's own, a PAD in front of it, a
+With them what all windows over images have: padding of an operation's own, a PAD before it, a
 SLICE that cuts. TOSA wants the last window to end where the padded image ends; front-ends cut off
 what no window reaches. The Support Library leaves it out itself, so the SLICE is not needed.
 """
@@ -274,7 +274,7 @@ def requantized(emission: Emission, source: Operand, output: QuantizationInfo) -
     """Add the same reals in another quantisation.
 
     The library requantises what a pooling is made of, if it can, not what it gives: numbers that
-    the output cannot hold would be missing in a mean. Behind one, a convolution takes the place.
+    the output cannot hold would be missing in a mean. After one, a convolution takes the place.
     """
     operation = emission.network[source.operation_id].operation
     averages = isinstance(operation, Pooling) and operation.type is PoolingType.AVG
@@ -322,7 +322,7 @@ def weights_of(
 
 
 def _weights(match: Match, source: TensorInfo, format: DataFormat) -> Weights:
-    """Read the constants of a layer and of the RESCALE behind it."""
+    """Read the constants of a layer and of the RESCALE after it."""
     rescaling, output = rescaling_of(match.root), quantization_info(match.root.result)
     value = match[WEIGHTS]
     _zero_points(match, source, rescaling, output)

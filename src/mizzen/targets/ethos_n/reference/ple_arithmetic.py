@@ -41,7 +41,7 @@ def factor_constants(factor: float) -> tuple[int, int]:
 
 
 def _wrapped(numbers: Numbers) -> Numbers:
-    """Return what is left in a signed register of 16 bits."""
+    """Return numbers as a signed register of 16 bits holds them."""
     return ((numbers - LOWEST_16) & 0xFFFF) + LOWEST_16
 
 

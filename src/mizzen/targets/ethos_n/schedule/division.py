@@ -417,7 +417,7 @@ def _may_be_requantized(node: Node, attempt: Attempt) -> bool:
 
 
 def _give_stage_behind(graph: Graph, node: Node, attempt: Attempt) -> None:
-    """Put a stage behind an extraction, which a pass of the compute engines must begin with."""
+    """Put a stage after an extraction, which a pass of the compute engines must begin with."""
     followed = len(node.users) == 1 and isinstance(node.users[0].work, Mce)
     if attempt.of(node).made_by is not None or followed:
         return

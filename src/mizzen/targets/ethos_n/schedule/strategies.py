@@ -202,7 +202,7 @@ def _rows(
 
 
 def _depth_parts(channels: int) -> list[int]:
-    """Return what is left of the channels when they are divided in 2, in 3, ...; each once."""
+    """Return the channels of a part when they are divided in 2, in 3, ...; each once."""
     return list(dict.fromkeys(channels // parts for parts in range(2, channels)))
 
 
@@ -339,7 +339,7 @@ def _fits(block: BlockConfig, stage: Stage, capabilities: Capabilities) -> bool:
 
 
 def _asks(stage: Stage, blocks: list[BlockConfig]) -> Iterator[_Ask]:
-    """Return what to ask for, the best first."""
+    """Return the requests, the best first."""
     channels = stage.input[3]
     product_of_matrices = stage.operation is MceOperation.FULLY_CONNECTED
     if product_of_matrices:
@@ -416,7 +416,7 @@ def _compressible(stage: Stage, output: Shape) -> Shape:
 
 
 def _neighbours(pad: int, whole: int, stripe: int, made: int, kernel: int) -> int:
-    """Count the neighbours, before and behind, that a stripe along one axis needs."""
+    """Count the neighbours, before and after, that a stripe along one axis needs."""
     if whole <= stripe:
         return 0
     return (pad > 0) + (made + kernel - pad - 1 > stripe)

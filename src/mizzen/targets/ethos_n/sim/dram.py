@@ -1,7 +1,7 @@
 """Which bytes of DRAM hold what, command by command: every access is checked before any run.
 
 For each byte that a program writes it is known which buffer it was last written through. A read
-through a buffer of bytes that another one has overwritten since, or that nobody wrote, is a fault
+through a buffer of bytes that another one has overwritten since, or that nothing wrote, is a fault
 of the stream, never a wrong number.
 
 How a tensor lies in memory: DRAM buffers as the binding table has them, tensors in SRAM.

@@ -269,7 +269,7 @@ def _in_sram(record: TensorRecord) -> bool:
 
 
 def _loader(command: McePle) -> Callable[[Memory], Array]:
-    """Return what loads the input; for FULLY_CONNECTED its bytes in their order, `[n, 1, 1, C]`."""
+    """Return the input's loader; for FULLY_CONNECTED of its bytes in order, `[n, 1, 1, C]`."""
     record = command.input
     if command.mce.operation is not MceOperation.FULLY_CONNECTED:
         return lambda memory: memory.load(record)

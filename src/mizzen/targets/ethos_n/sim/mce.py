@@ -128,7 +128,7 @@ LARGEST_KERNEL = 9
 """Rows and columns of weights that the compilers make passes of."""
 ACCUMULATOR_LIMIT = 1 << 31
 MOST_BEHIND = 1
-"""Rows or columns behind the last ones that the window sees."""
+"""Rows or columns after the last ones that the window sees."""
 MOST_WEIGHTS = 1 << 28
 """Weights of a pass beyond which it is not simulated."""
 

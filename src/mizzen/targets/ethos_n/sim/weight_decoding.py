@@ -172,7 +172,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 _BATCH = 1 << 18
 """Weights that are found at a time, so that what is made of them stays in the cache."""
 _MARGIN = bytes(64)
-"""Behind the streams, so that reading ahead stays in memory."""
+"""After the streams, so that reading ahead stays in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +197,7 @@ def decode(
 ) -> DecodedWeights:
     """Decode the weight stream of a pass, of which `stripes` are the weight stripes.
 
-    E945 for stripes that do not fit the layout or the data, E946 for a stream that goes on behind
+    E945 for stripes that do not fit the layout or the data, E946 for a stream that goes on after
     its stripe, E947 for what cannot be in a header or a symbol, E948 for another number of weights
     or one where there is none, E949 for lengths or parts of an OFM that contradict each other.
     """

@@ -55,7 +55,7 @@ class Coding:
 
     @property
     def remainder_bits(self) -> int:
-        """Bits of a symbol behind its unary bits."""
+        """Bits of a symbol after its unary bits."""
         if not self.is_uncoded:
             return self.weight_divisor
         if self.palette:
@@ -91,7 +91,7 @@ class Scanned:
 
     name           for messages
     weights, runs  the chunks; of runs there is no `second`
-    end            the first bit behind the stream
+    end            the first bit after the stream
     """
 
     name: str
@@ -105,7 +105,7 @@ class Scanned:
 
 
 class Scanner:
-    """Reads streams in memory that begins at bit 0; behind it there must be 64 zero bytes."""
+    """Reads streams in memory that begins at bit 0; after it there must be 64 zero bytes."""
 
     def __init__(self, data: bytes, sizes: ChunkSizes) -> None:
         self._data = data
@@ -174,7 +174,7 @@ class Scanner:
             at += previous
             previous = width * ending
             left -= ending
-        # The remainders of a chunk are behind the unary bits of the next.
+        # The remainders of a chunk are after the unary bits of the next.
         chunks = Chunks(first, second, ended, [*remainders_at[1:], at][: len(first)])
         return chunks, Chunks(), at + previous
 
@@ -323,7 +323,7 @@ def put_weights(
         last = np.cumsum(counts) - 1
         before = np.concatenate([[0], until])[last + 1 - counts]
         zeros[with_runs] = until[last] - before
-        # The run behind a stream's last weight moves none.
+        # The run after a stream's last weight moves none.
         moving = np.delete(until - np.repeat(before, counts), last)
         place[np.repeat(with_runs, symbols)] += moving
     for stream, decoded, needed in zip(streams, symbols + zeros, destination.counts, strict=True):

@@ -217,7 +217,7 @@ def _patch_cycles(work: PleWork) -> int:
 
 
 def _in_blocks(command: McePle, capabilities: Capabilities) -> int:
-    """Return the cycles of a kernel behind the compute engine, which takes whole blocks."""
+    """Return the cycles of a kernel after the compute engine, which takes whole blocks."""
     block = command.block_config
     n, height, width, channels = command.mce.output_shape
     whole: Shape = n, up(height, block.height), up(width, block.width), channels

@@ -161,7 +161,7 @@ def require_possible(pass_: Pass) -> None:
 
 
 def _counts(pass_: Pass) -> Iterator[tuple[str, int]]:
-    """Return what must not be 0, with its name."""
+    """Return each count that must not be 0, with its name."""
     command = pass_.command
     for record in tensors_of(command):
         yield "the stripe extents", min(record.stripe_shape)
@@ -308,7 +308,7 @@ def input_traffic(
     output_depth_stripes: int,
     capabilities: Capabilities,
 ) -> Traffic:
-    """Return what is moved of an input.
+    """Return the traffic of an input.
 
     output_depth_stripes  into how many stripes of channels the output is cut
     """
@@ -373,7 +373,7 @@ def _first_bytes(
 
 
 def output_traffic(record: TensorRecord) -> Traffic:
-    """Return what is moved of an output: its last stripe when the work is done."""
+    """Return the traffic of an output: its last stripe when the work is done."""
     shape = _moved_shape(record)
     total = math.prod(shape)
     if record.location is Location.SRAM:
@@ -387,7 +387,7 @@ def output_traffic(record: TensorRecord) -> Traffic:
 
 
 def conversion_traffic(record: TensorRecord, in_dram: bool) -> Traffic:
-    """Return what a change of layout moves of its input or its output: all, and beside nothing."""
+    """Return the traffic of a change of layout, of one side: all, and beside nothing."""
     if not in_dram:
         return Traffic(sram_bytes=math.prod(brick_groups(record.shape)))
     return Traffic(
@@ -403,7 +403,7 @@ def weight_traffic(
     input: TensorRecord,
     capabilities: Capabilities,
 ) -> WeightTraffic:
-    """Return what is moved of encoded weights."""
+    """Return the traffic of encoded weights."""
     total = sum(stripe_bytes)
     _, lines, columns, channels = stripe_counts(input.shape, input.stripe_shape)
     reloads = 0

@@ -67,9 +67,9 @@ def symbols_of(weights: Array) -> Array:
 
 
 def zero_runs(symbols: Streams) -> Streams:
-    """Count the zeros before each symbol that is not 0, and behind the last of each stream."""
+    """Count the zeros before each symbol that is not 0, and after the last of each stream."""
     streams = len(symbols.counts)
-    # A mark behind each stream ends its last run.
+    # A mark after each stream ends its last run.
     numbers = np.flatnonzero(symbols.values)
     marks = symbols.starts + symbols.counts + np.arange(streams)
     owners = np.repeat(np.arange(streams), symbols.counts)[numbers]
@@ -267,7 +267,7 @@ def _fit_palette(table: _Table, whole_offset: int) -> tuple[Numbers, Numbers, Nu
 
 
 def _outside(table: _Table) -> tuple[Numbers, Numbers]:
-    """Return the smallest and the largest symbol behind the first 0, 1, ... 32."""
+    """Return the smallest and the largest symbol after the first 0, 1, ... 32."""
     streams = len(table.symbols)
     low = np.where(table.present, table.symbols, LARGEST_SYMBOL)
     high = np.where(table.present, table.symbols, 0)
@@ -499,7 +499,7 @@ class ChosenCodings:
 
     @property
     def remainder_bits(self) -> Numbers:
-        """Bits of a symbol behind its unary bits."""
+        """Bits of a symbol after its unary bits."""
         index = np.maximum(bit_length(self.palette_size - 1), 1)
         plain = np.where(self.palette_size, index, self.palette_bits + form.LEAST_ENTRY_BITS)
         return np.where(self.is_uncoded, plain, self.weight_divisor)

@@ -260,7 +260,7 @@ class Dealing:
 
 
 def join(parts: EncodedStreams, stream: Numbers, dealing: Dealing) -> tuple[Words, int]:
-    """Put parts that have the same stream behind each other, bit by bit, and fill in LENGTH.
+    """Put parts that have the same stream one after the other, bit by bit, and fill in LENGTH.
 
     Return the words of all streams and the number of bytes that each of them has.
     """

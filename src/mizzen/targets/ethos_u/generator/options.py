@@ -1,6 +1,6 @@
 """Options of the code generator that only Ethos-U has, by name, as `--target-option` takes them.
 
-A search tries them; whoever repeats what it found gives them on the command line.
+A search tries them; to repeat what it found, give them on the command line.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def with_options(
     """Return a configuration with options of the code generator.
 
     E225 for an option that there is not, E227 for an allocator, E260 for a feature that there is
-    not, E577 for a generator or a search. Rewrites are names, which whoever rewrites knows.
+    not, E577 for a generator or a search. Rewrites are names, which the rewriter knows.
     """
     for name, value in options.items():
         change = CHANGES.get(name)

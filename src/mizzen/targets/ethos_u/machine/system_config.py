@@ -452,7 +452,7 @@ def _warning(code: str, message: str, help: str) -> Diagnostic:
 
 
 def _marker(npu: str) -> str:
-    """Return what Arm's names for an architecture's system configurations start with."""
+    """Return the beginning of Arm's names for an architecture's system configurations."""
     return npu.replace("-", "_")
 
 

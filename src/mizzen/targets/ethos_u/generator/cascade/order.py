@@ -22,7 +22,7 @@ WIDTH = 64
 READY = 32
 """Operations that may be done next, of which the first so many are tried."""
 STEPS = 100_000
-"""Operations that are tried in all; behind them what is left keeps its order."""
+"""Operations that are tried in all; after them what is left keeps its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class _Search:
         return _State(0, (), sum(self._sizes[tensor] for tensor in alive), alive)
 
     def along(self, state: _State, count: int) -> _State:
-        """Return the state behind all of so many operations, what is left in the order it has."""
+        """Return the state after all of so many operations, what is left in the order it has."""
         for index in range(count):
             if not state.done >> index & 1:
                 state = self._after(state, index)
@@ -105,7 +105,7 @@ class _Search:
                 yield self._after(state, index)
 
     def rank(self, state: _State) -> tuple[int, int, tuple[int, ...]]:
-        """Return what is the less the better a state is."""
+        """Return a key that is less the better a state is."""
         return state.peak_bytes, sum(self._sizes[tensor] for tensor in state.alive), state.order
 
     def _after(self, state: _State, index: int) -> _State:

@@ -38,7 +38,7 @@ class Cascade:
 
 
 def peak_bytes(sequence: Operations) -> int:
-    """Return what is alive at the most, nearly."""
+    """Return the bytes alive at the peak, nearly."""
     return _Search(sequence, ()).peak(())
 
 
@@ -98,7 +98,7 @@ class _Search:
         self._live = [self._beside(index, live) for index, live in enumerate(alive)]
 
     def peak(self, chains: tuple[Chain, ...]) -> int:
-        """Return what is alive at the most."""
+        """Return the bytes alive at the peak."""
         return max(live for live, _ in self._places(chains))
 
     def chains(self, goal_bytes: int) -> tuple[Chain, ...]:
@@ -151,7 +151,7 @@ class _Search:
         return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
     def _measured(self, chain: Chain) -> tuple[int, int] | None:
-        """Return what is alive in a chain, and what it costs more."""
+        """Return the bytes alive in a chain, and the cycles that it adds."""
         if chain not in self._known:
             self._known[chain] = self._measure(chain)
         return self._known[chain]
@@ -176,7 +176,7 @@ class _Search:
         return live, cost
 
     def _beside(self, index: int, live: int) -> int:
-        """Return what is alive at an operation, its output over an input that ends there.
+        """Return the bytes alive at an operation, its output over an input that ends there.
 
         live  with neither over the other
         """

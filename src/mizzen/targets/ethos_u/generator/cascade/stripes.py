@@ -58,7 +58,7 @@ class Reading:
     """Which rows of a tensor rows of an output need, of those that are not padding.
 
     stride         rows of the input from one row of the output to the next
-    above, beyond  rows above the first one's place that its window begins, and behind that of the
+    above, beyond  rows above the first one's place that its window begins, and after that of the
                    last one that its window ends
     height         rows that are not padding
     """
@@ -74,7 +74,7 @@ class Reading:
         return max(0, start * self.stride - self.above)
 
     def end(self, stop: int) -> int:
-        """Return the row behind the last one that rows before `stop` need."""
+        """Return the row after the last one that rows before `stop` need."""
         return min(self.height, (stop - 1) * self.stride + self.beyond)
 
 

@@ -41,7 +41,7 @@ from mizzen.targets.ethos_u.machine.config import Accelerator
 
 LARGEST_BLOCK_DEPTH = 128
 GROUP = 8
-"""Input channels whose weights lie one behind the other."""
+"""Input channels whose weights lie one after the other."""
 BYTE = np.dtype(np.int8)
 UNCHANGED = Scale(1, 0)
 
@@ -93,7 +93,7 @@ def is_possible(product: Product) -> bool:
 
 
 def _shift(right: Operand) -> int:
-    """Return what brings the operand's numbers into the range of weights."""
+    """Return the amount that brings the operand's numbers into the range of weights."""
     return LEAST_BYTE - int(np.iinfo(right.dtype).min)
 
 
@@ -219,7 +219,7 @@ def _writing(
     target: int,
     table: Table,
 ) -> Pooling:
-    """Return what writes a part; `share` of the operand is the core's: the first, and each n-th."""
+    """Return the operation that writes a part; `share` is the core's: the first, and each n-th."""
     _, _, columns, depth = product.shape
     core, cores = share
     line, column = part.source

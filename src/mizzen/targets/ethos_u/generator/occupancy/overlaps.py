@@ -26,7 +26,7 @@ class Overlap:
     """Where an output may begin while an input is read.
 
     reach_bytes  from the start of the input's tensor to that of the output's, at most
-    exact_bytes  a place behind the start of the input's at which it may begin whatever the reach;
+    exact_bytes  a place after the start of the input's at which it may begin whatever the reach;
                  None if there is none
     """
 
@@ -123,7 +123,7 @@ def _rows_read(operation: Computation, view: Map) -> _RowsRead:
 def _least(
     height: int, tall: int, at_once: bool, reads: _RowsRead, read_bytes: int, written_bytes: int
 ) -> int | None:
-    """Return by how much what is read lies at the least behind the last row that is written.
+    """Return by how much what is read lies at the least after the last row that is written.
 
     read_bytes, written_bytes  from one row to the next; both begin at 0
 

@@ -63,7 +63,7 @@ def taken_bytes(placed: Placed, sequence: Operations) -> int:
 def peak_bytes(
     sequence: Operations, layouts: Sequence[Layout], items: Items, *, states: int = STATES
 ) -> int:
-    """Return what tensors take if all lie in one region, nothing staged."""
+    """Return the bytes of tensors if all lie in one region, nothing staged."""
     blocks = tensor_blocks(sequence, layouts, items)
     indices = [index for index, block in enumerate(blocks) if block is not None]
     return place(_chosen(blocks, indices), states=states).peak_bytes
@@ -74,7 +74,7 @@ def tensor_blocks(
 ) -> list[Block | None]:
     """Return the block of each tensor, its partners by index of tensor; None of what has none.
 
-    Steps are indices of items. Constants have none, nor has what nobody reads or writes.
+    Steps are indices of items. Constants have none, nor has what nothing reads or writes.
     """
     spans = _spans(sequence, items)
     blocks: list[Block | None] = []

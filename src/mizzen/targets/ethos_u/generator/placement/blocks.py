@@ -16,13 +16,13 @@ NOWHERE_BYTES = -(1 << 40)
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A block that is read while another one is written, and that nobody reads afterwards.
+    """A block that is read while another one is written, and that nothing reads afterwards.
 
     block        its index
-    reach_bytes  how far behind its start the other may begin at most, all lower places included:
+    reach_bytes  how far after its start the other may begin at most, all lower places included:
                  less than 0 where the writing would overtake the reading, more where it falls
                  behind
-    exact_bytes  a place behind its start at which the other may begin whatever the reach, less than
+    exact_bytes  a place after its start at which the other may begin whatever the reach, less than
                  0 for one before it: 0 where each part is written where it has just been read
     """
 

@@ -27,8 +27,8 @@ class Rows:
     fixed        offset of a row that has one, down to that alignment; 0 of one without bytes
     meets        rows that are taken at the same step as another: [rows, rows], not themselves
     neighbours   the same as lists
-    reaches      of a row, and another that it may lie over: how far behind its start it may begin
-    exact        of those, the one place behind its start at which it may begin besides
+    reaches      of a row, and another that it may lie over: how far after its start it may begin
+    exact        of those, the one place after its start at which it may begin besides
     savings      of a row, the bytes that it shares at most at its first step
     """
 

@@ -6,7 +6,7 @@ hole beneath it in which another one would fit (that one would come first), rows
 another that has not been placed, and states in which some step cannot hold what it still must.
 Rows that find a place whatever the others do are left out and placed at the end.
 
-Where a row may lie over another one and begin behind its start, pushing the other one down can put
+Where a row may lie over another one and begin after its start, pushing the other one down can put
 the row out of reach: placements are missed then, and nothing is proved.
 """
 

@@ -92,7 +92,7 @@ class Demand:
 
 
 def demand_of(operation: Computation) -> Demand:
-    """Return what an operation demands of the buffer, whatever its block."""
+    """Return the demand of an operation on the buffer, whatever its block."""
     table = operation.activation.table is not None
     ifm_bytes = operation.ifm.dtype.itemsize
     if isinstance(operation, Elementwise):

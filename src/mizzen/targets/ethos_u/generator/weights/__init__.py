@@ -5,7 +5,7 @@ walks weights in the order of its blocks, and a stream made for another block de
 places. `blob` puts the parts of a blob together; `order` says where each weight of a stream
 belongs, both ways.
 
-The format leaves much to whoever writes it. `coding` says what there is to choose: slices, how
+The format leaves much to the encoder. `coding` says what there is to choose: slices, how
 weights are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by
 price, `bitstream` writes, `compression` takes the smaller of what came and of what Arm's own
 encoder makes of the same weights. `written` makes streams with gaps, for products of two maps.

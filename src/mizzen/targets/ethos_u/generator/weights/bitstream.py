@@ -1,8 +1,8 @@
 """Writes sections of weights as bits.
 
 A slice is chunks: the unary parts of 12 symbols at once (8, or 12, where symbols are raw) and of
-zero runs, each chunk's remainders behind the unary parts of the next. The decoder reads symbols or
-runs, or both, by which is behind the other; whoever writes has to do as it does.
+zero runs, each chunk's remainders after the unary parts of the next. The decoder reads symbols or
+runs, or both, by which is behind the other; the encoder has to do as it does.
 
 Ref: the decoder of `ethosu.mlw_codec`, Vela 5.2.0.
 """
@@ -73,7 +73,7 @@ class _Bits:
         self.positions.append(positions)
 
     def finish(self) -> bytes:
-        """Return all bytes; what is behind the last field is ones."""
+        """Return all bytes; what is after the last field is ones."""
         values, positions = np.concatenate(self.values), np.concatenate(self.positions)
         end = -(-self.size // STREAM_ALIGNMENT_BITS) * STREAM_ALIGNMENT_BITS
         shifted = values << positions % WORD_BITS
@@ -102,7 +102,7 @@ def _write_section(bits: _Bits, codes: npt.NDArray[np.int16], section: Section) 
 
 
 def _symbols_and_runs(codes: npt.NDArray[np.int16], mapping: Mapping) -> tuple[Numbers, Numbers]:
-    """Return the symbols, and the zeros before, between, and behind them."""
+    """Return the symbols, and the zeros before, between, and after them."""
     if not mapping.zero_runs:
         return mapping.symbols()[codes].astype(np.int64), np.zeros(0, np.int64)
     places = np.flatnonzero(codes)

@@ -35,7 +35,7 @@ class Mapping:
     """How codes are numbered.
 
     palette    codes of the first symbols: none, or 2 to 32
-    offset     code of the first symbol behind the palette: 0 to 31
+    offset     code of the first symbol after the palette: 0 to 31
     bits       width of the palette's entries; without a palette, of symbols written as they are:
                2 to 9
     zero_runs  whether zeros are runs between symbols
@@ -90,7 +90,7 @@ RUN_DIVISORS = (0, 1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """So many symbols, all in one coding; `run_divisor` is of the zero runs behind them."""
+    """So many symbols, all in one coding; `run_divisor` is of the zero runs after them."""
 
     symbols: int
     coding: Coding

@@ -40,7 +40,7 @@ def _mappings(used: Counts, wanted: npt.NDArray[np.float32], zero_runs: bool) ->
     palettes = [common[:size] for size in PALETTE_SIZES if size <= len(used)]
     if len(used) == 1:
         palettes.append(np.append(used, used))
-    # Zeros leave code 1 unused: a palette of the two smallest closes the gap behind them.
+    # Zeros leave code 1 unused: a palette of the two smallest closes the gap after them.
     if not zero_runs and len(used) > 1:
         palettes.append(common[common <= used[1]])
     for palette in palettes:

@@ -49,7 +49,7 @@ def _bytes(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def decode_scales(records: bytes, channels: int) -> ChannelScales:
-    """Return what the records of some channels say. E283 if there are fewer."""
+    """Return the scales in the records of some channels. E283 if there are fewer."""
     if len(records) < channels * RECORD_BYTES:
         raise fail(
             "E283",

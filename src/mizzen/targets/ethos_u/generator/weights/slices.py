@@ -192,7 +192,7 @@ class _Search:
         return float(self.header.min() + np.minimum(in_one, in_any + SLICE_BITS).sum())
 
     def begins(self) -> npt.NDArray[np.float64]:
-        """Return what it costs to enter each state in each cell from another mapping."""
+        """Return the price of entering each state in each cell from another mapping."""
         return self.leading[:, self.leading_column] + self.header
 
     def cheapest(self) -> list[_Run]:

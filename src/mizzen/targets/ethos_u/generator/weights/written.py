@@ -49,7 +49,7 @@ class GappedStream:
 
 
 def byte_of(weights: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Return what is to be written for weights of `LEAST_BYTE` .. `MOST_BYTE`."""
+    """Return the bytes to write for weights of `LEAST_BYTE` .. `MOST_BYTE`."""
     codes = np.where(weights == 0, 1, 2 * np.abs(weights) + (weights < 0))
     return (codes - BYTES.offset).astype(np.uint8)
 

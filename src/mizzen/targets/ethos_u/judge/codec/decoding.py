@@ -79,7 +79,7 @@ _workers = Workers[_Worker]()
 
 
 def begin() -> None:
-    """Start the worker: whoever will decode streams need not wait for it then."""
+    """Start the worker, so that what will decode streams need not wait for it then."""
     with _workers.lock:
         if not _workers:
             _workers.append(_Worker())

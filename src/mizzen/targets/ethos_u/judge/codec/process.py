@@ -1,8 +1,8 @@
 """Decodes weight streams; run as a script, in a process of its own.
 
 The codec ends its process when a stream is damaged, so it never runs in the user's. The script
-answers requests on standard input until that closes. A request is a stream behind its length
-(uint64), the answer its weights (int16) behind their count.
+answers requests on standard input until that closes. A request is a stream after its length
+(uint64), the answer its weights (int16) after their count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ADDRESS_SPACE_BYTES = 8 << 30
 
 
 def decoder() -> Callable[[bytes], bytes]:
-    """Return what decodes a stream to the bytes of its weights.
+    """Return a function that decodes a stream to the bytes of its weights.
 
     The codec's function in C, where its library shows it: the one for Python makes an object of
     each weight, and takes four times as long.

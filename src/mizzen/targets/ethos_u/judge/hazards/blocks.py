@@ -162,7 +162,7 @@ class Blocks:
         return Box((y, x, c), (min(height, y + tall), min(width, x + wide), min(depth, c + deep)))
 
     def first_jobs(self, number: int, item: Input) -> list[Box]:
-        """Return what each of the first `number` jobs reads of an input, as far as there are."""
+        """Return the box that each of the first `number` jobs reads of an input, if it is there."""
         jobs: list[Box] = []
         for index in range(min(number, self.total)):
             block = self.at(index)

@@ -51,7 +51,7 @@ class HazardReport:
 
     @property
     def written(self) -> Mapping[int, Ranges]:
-        """The bytes of each region that hold something behind the program."""
+        """The bytes of each region that hold something after the program."""
         return self.contents.written
 
     @property
@@ -176,7 +176,7 @@ def _writes(operation: Operation) -> tuple[Access, ...]:
 
 
 def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
-    """Return what the jobs of one kernel operation may do before the blocks of another are done."""
+    """Return the accesses that one operation's jobs may make before another's blocks are done."""
     if second.blockdep == 0:
         return
     if first.table.touches(second.scratch):

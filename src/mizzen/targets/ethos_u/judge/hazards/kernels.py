@@ -218,7 +218,7 @@ class KernelsU85:
         return self.registers.map(prefix, place, shape, stacked=storage == "TILE3X1")
 
     def _chained(self, prefix: str, place: MemoryBlock, shape: Shape) -> Map:
-        """A map in a chain buffer, as if it were dense: which block is where, nobody sees."""
+        """A map in a chain buffer, as if it were dense: which block is where is not seen."""
         height, width, depth = shape
         size = self.registers.element_bytes(prefix)
         row_bytes = width * depth * size

@@ -29,8 +29,8 @@ class _Part:
     """What an operation wrote of an output.
 
     beyond  whether it wrote to bytes beside the output too
-    left    of its bytes those that nobody has written since
-    unread  whether nobody has read any of its bytes
+    left    of its bytes those that nothing has written since
+    unread  whether nothing has read any of its bytes
     over    of bytes that it took from others: the part before, and which
     """
 
@@ -106,7 +106,7 @@ class _Output:
                     return
 
     def _is_lost(self, before: _Part, part: _Part) -> bool:
-        """Whether the first part was just the output, nobody has read it, and all of it is gone."""
+        """Whether the first part was just the output, nothing read it, and all of it is gone."""
         size = self._whole.intervals.size
         is_output = not before.beyond and before.written.size == size
         return is_output and before.unread and part.written.size == size

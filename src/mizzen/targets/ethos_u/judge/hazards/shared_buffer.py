@@ -84,7 +84,7 @@ class Part:
 
     @property
     def is_too_small(self) -> bool:
-        """Whether it lies over what comes behind it."""
+        """Whether it lies over what comes after it."""
         return self.end - self.start < self.needed
 
 
@@ -177,12 +177,12 @@ def parts(registers: Registers, accelerator: Accelerator, shape: Shape, use: Use
 
 
 def _end(accelerator: Accelerator, use: Use) -> int:
-    """Return the bank at which tables begin, or the one behind the last."""
+    """Return the bank at which tables begin, or the one after the last."""
     return GRANULES[accelerator.name].banks - (TABLE_BANKS if use.has_table else 0)
 
 
 def block_fault(registers: Registers, accelerator: Accelerator) -> str:
-    """Return what is wrong with the size of a block; empty if nothing is."""
+    """Return the fault of a block's size; empty if there is none."""
     block, unit = registers.block(), GRANULES[accelerator.name].microblock
     for name, size, least, most in zip(
         ("high", "wide", "deep"), block, unit, LARGEST_BLOCK, strict=True

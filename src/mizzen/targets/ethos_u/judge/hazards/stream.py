@@ -37,7 +37,7 @@ class Wait:
 def steps(
     program: Program, accelerator: Accelerator, registers: Registers | None = None
 ) -> Iterator[Operation | Wait]:
-    """Return what the front end does. E5xx and E61x for streams that cannot be read.
+    """Return the front end's operations and waits. E5xx and E61x for streams that cannot be read.
 
     registers  holds, whenever a step is returned, what the commands before it have set
 

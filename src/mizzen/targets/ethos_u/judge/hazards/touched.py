@@ -24,7 +24,7 @@ class Touched:
 
 
 def touched(program: Program) -> Iterator[Touched]:
-    """Return what each operation of a stream touches. E5xx, E604 to E613, E677 as the checker."""
+    """Return the bytes that each operation touches. E5xx, E604 to E613, E677 as the checker."""
     for step in steps(program, accelerator_of(program.hardware)):
         if not isinstance(step, Wait):
             yield Touched(tuple(_rows(step.reads)), tuple(_rows(step.writes)))

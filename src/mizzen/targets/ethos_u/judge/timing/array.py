@@ -58,7 +58,7 @@ BlockCycles = Callable[[Shape], ArrayCycles]
 
 
 def array_of(work: KernelWork, macs: int, weight_streams: int) -> BlockCycles:
-    """Return what says how long a block of a size takes, all slabs of input channels with it.
+    """Return a function that tells how long a block takes, all slabs of input channels with it.
 
     macs  of a core
     """

@@ -40,7 +40,7 @@ class Moved:
 
 
 def reads_of(work: KernelWork, beat_bytes: int) -> Iterator[Moved]:
-    """Return what is read of each input; beats of so many bytes are read whole."""
+    """Return the bytes read of each input; beats of so many bytes are read whole."""
     for item in work.blocks.inputs:
         axes = [_extents(work.blocks, item, axis) for axis in range(3)]
         times = len(work.subkernels)
@@ -50,7 +50,7 @@ def reads_of(work: KernelWork, beat_bytes: int) -> Iterator[Moved]:
 
 
 def write_of(work: KernelWork, beat_bytes: int) -> Moved | None:
-    """Return what is written; None where nothing is."""
+    """Return the bytes written; None where nothing is."""
     result = work.blocks.result
     if result is None:
         return None
@@ -63,7 +63,7 @@ def write_of(work: KernelWork, beat_bytes: int) -> Moved | None:
 
 
 def _extents(blocks: Blocks, item: Input, axis: int) -> Extents:
-    """Return what the blocks along one axis need of an input along it."""
+    """Return the extents of an input that the blocks along one axis need."""
     size, step, extent = blocks.shape[axis], blocks.block[axis], item.map.shape[axis]
     edges = [(at, min(size, at + step)) for at in range(0, size, step)]
     match item.window:

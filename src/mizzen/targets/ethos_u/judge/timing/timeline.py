@@ -207,7 +207,7 @@ class Timeline:
 
 
 def _beside(steps: Sequence[Step], machine: Machine) -> dict[int, list[BusUse]]:
-    """Return what transfers have on the buses beside each kernel operation, by its place.
+    """Return the traffic of transfers on the buses beside each kernel operation, by its place.
 
     A transfer is beside the last operation before it, unless that is waited for; then it is beside
     the next one, unless the transfer is waited for before.

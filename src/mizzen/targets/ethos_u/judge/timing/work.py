@@ -122,7 +122,7 @@ Step = KernelWork | TransferWork | Wait
 
 
 def work_of(program: Program, accelerator: Accelerator) -> Iterator[Step]:
-    """Return what the front end does.
+    """Return the steps of the front end.
 
     Raises as `mizzen.targets.ethos_u.judge.hazards.find_hazards`.
     """
@@ -151,7 +151,7 @@ class _Reader:
         return 4 * words
 
     def transfer(self, transfer: Transfer) -> TransferWork:
-        """Return what a transfer asks of the buses."""
+        """Return the work of a transfer for the buses."""
         length = self.registers.number("SET_DMA0_LEN")
         runs = [
             Run(access.place,
@@ -167,7 +167,7 @@ class _Reader:
         )
 
     def kernel(self, kernel: Kernel) -> KernelWork:
-        """Return what an operation asks of the array, the other units and the buses."""
+        """Return the work of an operation for the array, the other units and the buses."""
         registers = self.registers
         kind, mode = _kind(kernel, registers)
         convolved = kind in (WorkKind.CONVOLUTION, WorkKind.REDUCE_SUM)
