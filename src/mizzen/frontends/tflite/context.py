@@ -83,13 +83,13 @@ class Context:
 
     def value(self, index: int, builder: Builder) -> Value:
         """Return the value of a tensor; constants are added where they are first needed."""
-        found = self.value_of.get(index)
-        if found is None:
+        value = self.value_of.get(index)
+        if value is None:
             tensor = self.tensors[index]
-            found = constant_value(builder, tensor, contents(tensor), quantization_of(tensor))
-            self.value_of[index] = found
-            self._taken.add(found)
-        return found
+            value = constant_value(builder, tensor, contents(tensor), quantization_of(tensor))
+            self.value_of[index] = value
+            self._taken.add(value)
+        return value
 
     def define(self, index: int, value: Value) -> None:
         """Make a value that of a tensor that nothing else gives."""
@@ -173,7 +173,7 @@ class Context:
             self.value_of[index] = value
 
     def _described(self, operator: Operator, b: Builder) -> dict[str, Any]:
-        """Return what an operator's kernel computes with, if something says so."""
+        """Return the numbers that an operator's kernel computes with, if something says them."""
         description = None if operator.custom else DESCRIPTIONS.get(operator.kind)
         try:
             return {} if description is None else description(Call(self, operator, b))
@@ -316,10 +316,10 @@ class Call:
 
     def quantization(self, tensor: Tensor) -> Quantization:
         """Return the scale and zero point that a tensor must have, as one for all of it."""
-        found = quantization_of(tensor)
-        if found is None or found.axis is not None:
+        quantization = quantization_of(tensor)
+        if quantization is None or quantization.axis is not None:
             raise RefusedError(f'tensor "{tensor.name}" must have one scale and one zero point')
-        return found
+        return quantization
 
     def need_types(self, *allowed: FileType, tensors: tuple[Tensor, ...] = ()) -> FileType:
         """Refuse the operator unless first input and output, and `tensors`, have one of types."""
@@ -384,8 +384,8 @@ def describes(kind: str) -> Callable[[Description], Description]:
 
 def kept(value: Value) -> Quantization | None:
     """Return the quantisation that parts of a value have too, or the value in another shape."""
-    found = value.quantization
-    return None if found is None or found.axis is not None else found
+    quantization = value.quantization
+    return None if quantization is None or quantization.axis is not None else quantization
 
 
 def zero(b: Builder, dtype: DType, value: int = 0) -> Value:
