@@ -312,8 +312,8 @@ def transpose_bytes(
     "Transpose of batch(0) axis is not allowed",
 )
 def _moved_batch(case: Case[Transpose]) -> str | None:
-    found = case.operation.permutation[0]
-    return None if found == 0 else f"axis {found}"
+    leading = case.operation.permutation[0]
+    return None if leading == 0 else f"axis {leading}"
 
 
 @rule("axes").must_have(
