@@ -126,14 +126,15 @@ def test_what_vela_compiles_wrongly_needs_a_proof_to_be_legal() -> None:
 def test_what_neither_takes_says_both_reasons() -> None:
     def make(b: Builder, value: Value) -> Value:
         wide = bilinear(b, value)
-        return b("ARGMAX", wide, axis=3)
+        words = b("CAST", wide, dtype=DType.INT32)
+        return b("ARITHMETIC_RIGHT_SHIFT", words, b.constant([[[[1]]]], DType.INT32), round=False)
 
     graph, made = grouped(make), compiler()
     refused = made.compile(extract(graph, [GROUP]), None)
     assert isinstance(refused, RegionRefusal)
     reason = refused.reasons[GROUP]
-    assert reason.rule == "resize"
-    assert str(reason.help).endswith("no rule has a form of ARGMAX")
+    assert reason.rule == "shift-rounding"
+    assert str(reason.help).endswith("it rounds down")
 
 
 def test_code_that_the_proof_finds_wrong_is_made_by_our_rules() -> None:
