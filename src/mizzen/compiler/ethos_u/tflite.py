@@ -228,6 +228,7 @@ class _Network:
     origins   of the NPU operators' streams, in the order of execution
     programs  of these
     codes     of these, as they were before they had places in the arena
+    handles   the operators that name or fill variables which the NPU keeps
     """
 
     data: bytes
@@ -236,15 +237,16 @@ class _Network:
     programs: list[Judged]
     codes: list[OwnCode]
     plan: ArenaPlan
+    handles: tuple[int, ...]
 
 
 def _assembled(
     model: Model, lowered: Lowered, placed: Placement, configuration: EthosUConfiguration
 ) -> _Network:
     codes = _codes(placed)
-    extra = _without_operations(model, lowered, placed)
+    handles = _handles(model, lowered, placed) if codes else ()
     parts = [
-        _part(lowered, code, extra if place_ == 0 else ()) for place_, code in enumerate(codes)
+        _part(lowered, code, handles if place_ == 0 else ()) for place_, code in enumerate(codes)
     ]
     order = execution_order(model.record, parts)
     works = [_work(model, step, codes, parts) for step in order]
@@ -260,7 +262,7 @@ def _assembled(
     origins = [
         origins_of(program, code.operations) for program, code in zip(programs, codes, strict=True)
     ]
-    return _Network(network.data, network.tensors, origins, programs, codes, plan)
+    return _Network(network.data, network.tensors, origins, programs, codes, plan, handles)
 
 
 def _codes(placed: Placement) -> list[OwnCode]:
@@ -274,8 +276,8 @@ def _codes(placed: Placement) -> list[OwnCode]:
     return codes
 
 
-def _without_operations(model: Model, lowered: Lowered, placed: Placement) -> tuple[int, ...]:
-    """Return the operators that give nothing but handles of variables which the NPU keeps."""
+def _handles(model: Model, lowered: Lowered, placed: Placement) -> tuple[int, ...]:
+    """Return the operators that name or fill variables which the NPU keeps."""
     on_cpu = {group for group, row in placed.partition.groups.items() if row.device is Device.CPU}
     used = {
         operation.kind
@@ -287,7 +289,7 @@ def _without_operations(model: Model, lowered: Lowered, placed: Placement) -> tu
         return ()
     kinds = ("VAR_HANDLE", "CALL_ONCE")
     keeps = any(isinstance(operation, Variable) for operation in lowered.graph)
-    return tuple(row.index for row in model.main.operators if keeps and row.kind in kinds)
+    return tuple(each.index for each in model.main.operators if keeps and each.kind in kinds)
 
 
 def _part(lowered: Lowered, code: OwnCode, extra: Sequence[int]) -> Replacement:
@@ -356,7 +358,7 @@ def _report(
     return compile_report(
         model.name,
         configuration,
-        _placements(model, placed, cycles),
+        _placements(model, placed, cycles, network.handles),
         [costs_of(network.programs, choices, configuration, arena_bytes)],
         compiler=COMPILER,
         flash_bytes=len(network.data),
@@ -368,13 +370,14 @@ def _report(
 
 
 def _placements(
-    model: Model, placed: Placement, cycles: Mapping[int, int]
+    model: Model, placed: Placement, cycles: Mapping[int, int], handles: Sequence[int]
 ) -> Iterator[OperatorPlacement]:
     edges = edges_of_subgraph(model.main)
     for operator in model.main.operators:
-        row = placed.partition.groups.get(operator.index)
-        device = Device.CPU if row is None else row.device
-        reasons = () if device is Device.NPU else (FOLDED,) if row is None else row.reasons
+        group = placed.partition.groups.get(operator.index)
+        on_npu = operator.index in handles if group is None else group.device is Device.NPU
+        device = Device.NPU if on_npu else Device.CPU
+        reasons = () if on_npu else (FOLDED,) if group is None else group.reasons
         yield tflite_placement(model, operator, device, cycles, reasons, edges)
 
 
