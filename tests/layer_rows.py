@@ -437,7 +437,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.frontends.tflite",
         "mizzen.targets.ethos_u.machine",
-        "mizzen.targets.ethos_u.judge.codec",
         "mizzen.targets.ethos_u.judge.sim",
         "mizzen.targets.ethos_u.legal",
         "mizzen.targets.ethos_u.vela",
