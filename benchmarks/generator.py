@@ -198,10 +198,20 @@ def measured(
         return None
     small = replace(configuration, optimise=Optimise.SIZE)
     least = network.compiled(small) if with_least else own
-    costs = (network_cost(each, configuration) for each in (vela, own, least))
+    theirs, ours, smallest = (network_cost(each, configuration) for each in (vela, own, least))
     steady = steady_cycles(own, configuration) / max(steady_cycles(vela, configuration), 1)
     lost = max(0, _macs(vela) - _macs(own))
-    return Pair(network.name, accelerator, *costs, steady, over_live(least), lost, taken)
+    return Pair(
+        network.name,
+        accelerator,
+        vela=theirs,
+        own=ours,
+        least=smallest,
+        steady=steady,
+        placed=over_live(least),
+        lost=lost,
+        seconds=taken,
+    )
 
 
 def _programs(artifact: Artifact) -> list[Any]:

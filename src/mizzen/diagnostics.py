@@ -113,9 +113,9 @@ def warn(diagnostics: Iterable[Diagnostic], above: int) -> None:
     """
     import warnings
 
-    for row in diagnostics:
-        if row.severity is Severity.WARNING:
-            warnings.warn(row.render(), MizzenWarning, stacklevel=above + 3)
+    for diagnostic in diagnostics:
+        if diagnostic.severity is Severity.WARNING:
+            warnings.warn(diagnostic.render(), MizzenWarning, stacklevel=above + 3)
 
 
 class Device(Enum):
@@ -177,7 +177,7 @@ FRAMEWORK = ("torch", "torchao", "mizzen")
 def source_line(trace: str) -> str | None:
     """Return the innermost line of the user's own files in a Python trace, as ``file.py:12``.
 
-    Only the file's name: where a file lies on somebody's machine is nobody's business.
+    Only the file's name: where a file lies on somebody's machine is not told.
     """
     frames = [
         f"{PurePath(path).name}:{line}"

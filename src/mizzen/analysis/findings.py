@@ -119,7 +119,7 @@ def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None)
 
 
 def _unless_refused(ask: Callable[[], Found], problems: list[Diagnostic]) -> Found | None:
-    """Return what was asked for; None where that is refused, with the reason among `problems`."""
+    """Return the answer; None where it is refused, with the reason among `problems`."""
     try:
         return ask()
     except MizzenError as error:
@@ -135,12 +135,12 @@ def system_of(report: CompileReport) -> EthosUConfiguration | None:
 
 def _rates(artifact: Artifact) -> dict[str, float]:
     """Return how fast memories are, by the configuration that the artifact was compiled for."""
-    found = None if artifact.report is None else system_of(artifact.report)
-    if found is None:
+    configuration = None if artifact.report is None else system_of(artifact.report)
+    if configuration is None:
         return {}
     return {
-        found.memory(port).value: found.bandwidth_bytes_per_second(port)
-        / found.system.core_clock_hz
+        configuration.memory(port).value: configuration.bandwidth_bytes_per_second(port)
+        / configuration.system.core_clock_hz
         for port in Port
     }
 

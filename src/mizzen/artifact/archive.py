@@ -56,7 +56,7 @@ def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
         if isinstance(step, NpuStep):
             files[f"npu{index}.tflite"] = next(remaining)
     arrays = {f"constant{index}": array for index, array in contents.constants.items()}
-    arrays |= {f"state{row.read}": row.initial for row in contents.carried}
+    arrays |= {f"state{state.read}": state.initial for state in contents.carried}
     plan = {
         "version": VERSION,
         "name": name,
@@ -65,7 +65,7 @@ def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
         "tensors": {index: _info_data(info) for index, info in contents.infos.items()},
         "steps": steps,
         "constants": sorted(contents.constants),
-        "carried": [(row.read, row.write) for row in contents.carried],
+        "carried": [(state.read, state.write) for state in contents.carried],
     }
     files[PLAN] = json.dumps(plan, indent=1).encode()
     files[ARRAYS] = _packed(arrays)
@@ -112,9 +112,9 @@ def _contents(
     return Contents(
         inputs=_indices(plan["inputs"]),
         outputs=_indices(plan["outputs"]),
-        infos={int(index): _info(row) for index, row in plan["tensors"].items()},
+        infos={int(index): _info(info) for index, info in plan["tensors"].items()},
         steps=tuple(
-            _step(index, row, files, name, known) for index, row in enumerate(plan["steps"])
+            _step(index, step, files, name, known) for index, step in enumerate(plan["steps"])
         ),
         constants={index: arrays[f"constant{index}"] for index in _indices(plan["constants"])},
         carried=tuple(
@@ -142,46 +142,50 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
             return {"kind": "widen", "numbers": (step.input, step.output)}
         case TorchStep():
             files[f"torch{index}.pt2"] = step.saved()
-            rows = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
-            return {"kind": "torch", **rows}
+            told = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
+            return {"kind": "torch", **told}
         case _:
             raise AssertionError(step)
 
 
 def _step(
-    index: int, row: dict[str, Any], files: dict[str, bytes], name: str, origins: Iterator[Origins]
+    index: int,
+    described: dict[str, Any],
+    files: dict[str, bytes],
+    name: str,
+    origins: Iterator[Origins],
 ) -> Step:
-    match row["kind"]:
+    match described["kind"]:
         case "npu":
             network = read_network(files[f"npu{index}.tflite"], name)
-            (operator,) = [found for found in network.main.operators if is_npu(found)]
-            shapes = {int(tensor): _shape(shape) for tensor, shape in row["shapes"].items()}
+            (operator,) = [each for each in network.main.operators if is_npu(each)]
+            shapes = {int(tensor): _shape(shape) for tensor, shape in described["shapes"].items()}
             step = npu_step(network, operator, next(origins, dict[int, Origin]()))
             taken = [network.main.tensors[place].shape for place in step.inputs]
             edge = edge_of(network, step)
-            tensors = _indices(row["inputs"]), _indices(row["outputs"])
+            tensors = _indices(described["inputs"]), _indices(described["outputs"])
             return RegionStep(step, *tensors, shapes, edge, taken)
         case "quantize":
-            source, result, scale, *integers = row["numbers"]
+            source, result, scale, *integers = described["numbers"]
             source, result, zero_point, low, high = _indices((source, result, *integers))
-            dtype = _dtype(row["dtype"])
+            dtype = _dtype(described["dtype"])
             return QuantizeStep(source, result, _scale(scale), zero_point, low, high, dtype)
         case "dequantize":
-            source, result, scale, zero_point = row["numbers"]
+            source, result, scale, zero_point = described["numbers"]
             source, result, zero_point = _indices((source, result, zero_point))
             return DequantizeStep(source, result, _scale(scale), zero_point)
         case "narrow":
-            source, result, size, counts_back = row["numbers"]
+            source, result, size, counts_back = described["numbers"]
             source, result = _indices((source, result))
             (size,) = (None,) if size is None else _indices((size,))
             return NarrowStep(source, result, size, bool(counts_back))
         case "widen":
-            source, result = _indices(row["numbers"])
+            source, result = _indices(described["numbers"])
             return WidenStep(source, result)
         case "torch":
             module = load_torch(files[f"torch{index}.pt2"], name)
-            tensors = _indices(row["inputs"]), _indices(row["outputs"])
-            return TorchStep(module, *tensors, _texts(row["operators"]))
+            tensors = _indices(described["inputs"]), _indices(described["outputs"])
+            return TorchStep(module, *tensors, _texts(described["operators"]))
         case kind:
             raise ValueError(f"a step is {kind}")
 
@@ -205,10 +209,10 @@ def _indices(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _scale(value: Any) -> float:
-    found = float(value)
-    if not 0 < found < math.inf:
-        raise ValueError(f"a scale is {found}")
-    return found
+    scale = float(value)
+    if not 0 < scale < math.inf:
+        raise ValueError(f"a scale is {scale}")
+    return scale
 
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:
@@ -218,10 +222,10 @@ def _texts(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 def _shape(extents: Sequence[Any]) -> tuple[int, ...]:
-    found = _indices(extents)
-    if any(extent < 0 for extent in found):
-        raise ValueError(f"a tensor has shape {list(found)}")
-    return found
+    shape = _indices(extents)
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"a tensor has shape {list(shape)}")
+    return shape
 
 
 def _dtype(letters: str) -> np.dtype[Any]:
@@ -242,13 +246,15 @@ def _info_data(info: TensorInfo) -> dict[str, Any]:
     }
 
 
-def _info(row: dict[str, Any]) -> TensorInfo:
-    scale = row["scale"]
+def _info(described: dict[str, Any]) -> TensorInfo:
+    scale = described["scale"]
     quantization = None
     if scale is not None:
-        zero_point = tuple(map(operator.index, row["zero_point"]))
+        zero_point = tuple(map(operator.index, described["zero_point"]))
         quantization = Quantization(tuple(map(float, scale)), zero_point)
-    return TensorInfo(str(row["name"]), _shape(row["shape"]), _dtype(row["dtype"]), quantization)
+    return TensorInfo(
+        str(described["name"]), _shape(described["shape"]), _dtype(described["dtype"]), quantization
+    )
 
 
 def _packed(arrays: dict[str, Array]) -> bytes:

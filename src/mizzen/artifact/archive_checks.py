@@ -31,15 +31,15 @@ def require_fit(contents: Contents) -> None:
         known[index] = contents.infos[index].shape, contents.infos[index].dtype
     for index, array in contents.constants.items():
         known[index] = array.shape, array.dtype
-    for row in contents.carried:
-        known[row.read] = row.initial.shape, row.initial.dtype
+    for state in contents.carried:
+        known[state.read] = state.initial.shape, state.initial.dtype
     for step in contents.steps:
         _take(step, known)
     for index in contents.outputs:
         info = contents.infos[index]
         _require_same(index, known[index], (info.shape, info.dtype))
-    for row in contents.carried:
-        _require_same(row.write, known[row.write], (row.initial.shape, row.initial.dtype))
+    for state in contents.carried:
+        _require_same(state.write, known[state.write], (state.initial.shape, state.initial.dtype))
 
 
 def _take(step: Step, known: dict[int, Form]) -> None:
@@ -75,8 +75,8 @@ def _sized(shape: Shape, place: Any) -> np.dtype[Any]:
     return place.dtype
 
 
-def _require_all(rows: Sequence[tuple[int, Form]], known: dict[int, Form]) -> None:
-    for index, form in rows:
+def _require_all(forms: Sequence[tuple[int, Form]], known: dict[int, Form]) -> None:
+    for index, form in forms:
         _require_same(index, known[index], form)
 
 
@@ -87,11 +87,11 @@ def _require_same(index: int, came: Form, wanted: Form) -> None:
 
 
 def edge_of_module(module: Any) -> tuple[list[Form], list[Form]]:
-    """Return what a part of PyTorch's takes and gives."""
+    """Return the forms of the inputs and outputs of a module of PyTorch's."""
     nodes = list(module.graph.nodes)
-    taken = [row for row in nodes if row.op == "placeholder"]
-    (given,) = (row.args[0] for row in nodes if row.op == "output")
-    return [_form(row) for row in taken], [_form(row) for row in given]
+    taken = [node for node in nodes if node.op == "placeholder"]
+    (given,) = (node.args[0] for node in nodes if node.op == "output")
+    return [_form(value) for value in taken], [_form(value) for value in given]
 
 
 def _form(node: Any) -> Form:

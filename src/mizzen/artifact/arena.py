@@ -102,7 +102,7 @@ def arena_of(spans: Sequence[Span], places: Mapping[int, Place]) -> Arena:
 class ArenaValues(MutableMapping[int, Array]):
     """The tensors of a batch of inferences, by index: those in the arena, and those that are not.
 
-    The arena holds zeros at first. A tensor in it reads as what its bytes are then, whoever wrote
+    The arena holds zeros at first. A tensor in it reads as what its bytes are then, whatever wrote
     them; only those that were written as tensors are counted as present.
     """
 

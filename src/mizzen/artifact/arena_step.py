@@ -22,7 +22,7 @@ class ArenaStep(NpuStep):
     before  the last such step
     since   what has been written as tensors after that one: by the CPU, or from outside
     final   places, among the outputs, of those that no later step completes
-    kept    places, among the inputs, of those that are needed behind it as they are
+    kept    places, among the inputs, of those that are needed after it as they are
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ArenaStep(NpuStep):
 
     @cached_property
     def hazards(self) -> HazardReport:
-        """What the waits of the stream leave unordered, and what of the arena nobody has written.
+        """What the waits of the stream leave unordered, and what of the arena nothing has written.
 
         Looks at the steps before first: what they leave is written.
         """
@@ -55,23 +55,23 @@ class ArenaStep(NpuStep):
     @cached_property
     def _held(self) -> Mapping[Block, Sequence[Run]]:
         """What holds something when the step starts."""
-        found = {block: list[Run]() for block in Block}
+        blocks = {block: list[Run]() for block in Block}
         if self._before is not None:
             for block, runs in self._before.left.items():
-                found[block] += runs
+                blocks[block] += runs
         for span in self._since:
-            found[span.block].append((span.offset_bytes, span.end))
-        return {block: _joined(runs) for block, runs in found.items()}
+            blocks[span.block].append((span.offset_bytes, span.end))
+        return {block: _joined(runs) for block, runs in blocks.items()}
 
     @cached_property
     def left(self) -> Mapping[Block, Sequence[Run]]:
-        """What holds something behind the step."""
-        found = {block: list(runs) for block, runs in self._held.items()}
+        """What holds something after the step."""
+        blocks = {block: list(runs) for block, runs in self._held.items()}
         for region, span in self.part.shared.items():
             at = span.offset_bytes
             written = self.hazards.written.get(region, ())
-            found[span.block] += [(start + at, end + at) for start, end in written]
-        return {block: _joined(runs) for block, runs in found.items()}
+            blocks[span.block] += [(start + at, end + at) for start, end in written]
+        return {block: _joined(runs) for block, runs in blocks.items()}
 
     def run_on(self, simulator: Any, values: Values, batch: int) -> None:
         """Execute in the arena, where the outputs and the variables' next values then lie."""
@@ -106,7 +106,7 @@ def _sharing(model: Model, steps: Sequence[Step], arena: Arena) -> Iterator[Step
             since += _spans(step.outputs, arena)
             yield step
             continue
-        since += _spans([row.index for row in step.variables], arena)
+        since += _spans([variable.index for variable in step.variables], arena)
         later = steps[position + 1 :]
         final = _final(step, later, model.main.outputs)
         kept = _kept(step, later, model.main.outputs)
@@ -122,7 +122,7 @@ def _final(step: NpuStep, later: Sequence[Step], outputs: Sequence[int]) -> froz
 
 
 def _kept(step: NpuStep, later: Sequence[Step], outputs: Sequence[int]) -> frozenset[int]:
-    variables = {row.index for row in step.variables}
+    variables = {variable.index for variable in step.variables}
     return frozenset(
         place
         for place, index in enumerate(step.inputs)
@@ -164,10 +164,10 @@ def _within(runs: Sequence[Run], span: Span) -> Iterator[Run]:
 
 
 def _joined(runs: Iterable[Run]) -> Sequence[Run]:
-    found: list[Run] = []
+    merged: list[Run] = []
     for start, end in sorted(runs):
-        if found and start <= found[-1][1]:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
         elif start < end:
-            found.append((start, end))
-    return found
+            merged.append((start, end))
+    return merged

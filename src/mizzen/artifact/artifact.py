@@ -63,7 +63,7 @@ class Artifact:
 
     @property
     def _every_step(self) -> tuple[Step, ...]:
-        return tuple(step for row in within(self.contents) for step in row.steps)
+        return tuple(step for part in within(self.contents) for step in part.steps)
 
     @property
     def title(self) -> str:
@@ -75,22 +75,22 @@ class Artifact:
         """Each subgraph that has steps, the main one first; itself where there is one."""
         if not self.contents.others:
             return (self,)
-        return tuple(self._viewed(row, None) for row in subgraphs_of(self.contents))
+        return tuple(self._viewed(part, None) for part in subgraphs_of(self.contents))
 
     @property
     def signatures(self) -> tuple[str, ...]:
         """The names of what can be executed besides the main subgraph, or as it."""
-        return tuple(row.name for row in self.contents.signatures)
+        return tuple(signature.name for signature in self.contents.signatures)
 
     def signature(self, name: str) -> Artifact:
-        """Return what executes a signature: an artifact whose inputs and outputs have its names.
+        """Return an artifact that executes a signature, whose inputs and outputs have its names.
 
         Its file is a network of that signature alone. Raises E135 if there is none of that name.
         """
         return self._viewed(signature_contents(self.contents, name, self.name), name)
 
     def report_of(self, contents: Contents) -> CompileReport | None:
-        """Return what the compilation said of a subgraph of the network."""
+        """Return the compilation's report of a subgraph of the network."""
         whole = self.report if self._view is None else self._view.whole.report
         return None if whole is None else whole.of_subgraph(contents.title)
 
@@ -134,7 +134,7 @@ class Artifact:
         are not written. Raises as `mizzen.targets.ethos_u.judge.hazards.find_hazards`.
         """
         reports = (step.hazards for step in self._every_step if isinstance(step, NpuStep))
-        return tuple(found for report in reports for found in report.diagnostics)
+        return tuple(diagnostic for report in reports for diagnostic in report.diagnostics)
 
     def session(self, batch: int = 1) -> Session:
         """Start `batch` independent streams of inferences whose state goes on."""
@@ -162,16 +162,16 @@ class Artifact:
         return {path: data, sidecar_path(path): sidecar(self.report, data)}
 
     def __repr__(self) -> str:
-        """Return what it is: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""
+        """Return a short description: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""
         takes, gives = (
-            ", ".join(f"{row.dtype}{list(row.shape)}" for row in rows)
-            for rows in (self.inputs, self.outputs)
+            ", ".join(f"{info.dtype}{list(info.shape)}" for info in infos)
+            for infos in (self.inputs, self.outputs)
         )
         steps = f"{sum(step.on_npu for step in self.steps)} of {len(self.steps)} steps on the NPU"
         return f"<Artifact {self.name} for {self.accelerator}, {steps}: {takes} -> {gives}>"
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -185,7 +185,7 @@ class Artifact:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Callable[..., Artifact], tuple[object, ...]]:
-        """Return what makes the artifact again in another process: its bytes."""
+        """Return a function that makes the artifact again in another process, of its bytes."""
         from mizzen.artifact.reading import whole
 
         if self._view is not None:
@@ -199,11 +199,11 @@ class Artifact:
         self, batch: Batch, states: dict[int, KeptState], largest: int
     ) -> Array | tuple[Array, ...]:
         """Infer a batch in parts, whose states go by their place and the subgraph."""
-        found = [
+        results = [
             execute(self.contents, part, states[place].of(self.contents.index))
             for place, part in enumerate(parts_of(batch, largest))
         ]
-        joined = [np.concatenate(rows) for rows in zip(*found, strict=True)]
+        joined = [np.concatenate(outputs) for outputs in zip(*results, strict=True)]
         return self._arranged(joined, batch)
 
     def _arranged(self, arrays: Sequence[Array], batch: Batch) -> Array | tuple[Array, ...]:
@@ -226,7 +226,7 @@ class View:
         """Return the artifact that shows it."""
         if self.signature is not None:
             return self.whole.signature(self.signature)
-        return next(row for row in self.whole.subgraphs if row.contents.index == self.index)
+        return next(part for part in self.whole.subgraphs if part.contents.index == self.index)
 
 
 def _restored(
@@ -254,8 +254,10 @@ class Session:
         self._artifact = artifact
         self._batch = batch
         self._states: defaultdict[int, KeptState] = defaultdict(KeptState)
-        rows = (row.arena for row in within(artifact.contents))
-        self._largest = min([batch, *(row.largest_batch for row in rows if row is not None)])
+        arenas = (part.arena for part in within(artifact.contents))
+        self._largest = min(
+            [batch, *(arena.largest_batch for arena in arenas if arena is not None)]
+        )
         self._turn = threading.Lock()
         self._failed = False
         self._process = os.getpid()
@@ -307,7 +309,7 @@ class Session:
 
 
 def _accelerator(steps: Sequence[Step], name: str) -> str | None:
-    found = {step.accelerator for step in steps if isinstance(step, NpuStep)}
-    if len(found) > 1:
-        raise fail("E114", f"{name} must be for one accelerator, not for {sorted(found)}")
-    return found.pop() if found else None
+    accelerators = {step.accelerator for step in steps if isinstance(step, NpuStep)}
+    if len(accelerators) > 1:
+        raise fail("E114", f"{name} must be for one accelerator, not for {sorted(accelerators)}")
+    return accelerators.pop() if accelerators else None

@@ -47,8 +47,8 @@ class ControlStep:
         self.origins = [model.origin(operator)]
         self.outputs = operator.outputs
         results = model.main.present(operator.outputs)
-        self._shapes = [row.shape for row in results]
-        self.moved_bytes = sum(row.size_bytes or 0 for row in results)
+        self._shapes = [tensor.shape for tensor in results]
+        self.moved_bytes = sum(tensor.size_bytes or 0 for tensor in results)
         # The first input of IF says which branch; all inputs of the others are handed on.
         self.inputs = operator.inputs
         for index in called(operator):
@@ -70,39 +70,39 @@ class ControlStep:
         every = np.arange(batch)
         match self.operator.kind:
             case "IF":
-                found = self._branches(_truth(values[self.inputs[0]]), given, execute)
+                results = self._branches(_truth(values[self.inputs[0]]), given, execute)
             case kind if kind in LOOPS:
-                found = self._loop(every, given, execute)
+                results = self._loop(every, given, execute)
             case _:
-                found = execute(self.callees[0], every, given)
-        for index, shape, array in zip(self.outputs, self._shapes, found, strict=True):
+                results = execute(self.callees[0], every, given)
+        for index, shape, array in zip(self.outputs, self._shapes, results, strict=True):
             values[index] = array.reshape(batch, *shape)
 
     def _branches(self, chosen: Array, given: list[Array], execute: Execute) -> list[Array]:
-        found: list[Array] = []
+        results: list[Array] = []
         for callee, taken in zip(self.callees, (chosen, ~chosen), strict=True):
-            rows = np.flatnonzero(taken)
-            if not rows.size:
+            indices = np.flatnonzero(taken)
+            if not indices.size:
                 continue
-            part = execute(callee, rows, [array[rows] for array in given])
-            if not found:
-                found = [np.empty((len(chosen), *row.shape[1:]), row.dtype) for row in part]
-            for whole, some in zip(found, part, strict=True):
-                whole[rows] = some.reshape(len(rows), *whole.shape[1:])
-        return found
+            part = execute(callee, indices, [array[indices] for array in given])
+            if not results:
+                results = [np.empty((len(chosen), *array.shape[1:]), array.dtype) for array in part]
+            for whole, some in zip(results, part, strict=True):
+                whole[indices] = some.reshape(len(indices), *whole.shape[1:])
+        return results
 
-    def _loop(self, rows: Rows, given: list[Array], execute: Execute) -> list[Array]:
+    def _loop(self, indices: Rows, given: list[Array], execute: Execute) -> list[Array]:
         condition, body = self.callees
         current = [np.array(array) for array in given]
         for _ in range(MOST_ITERATIONS):
-            taken = [array[rows] for array in current]
-            (goes_on,) = execute(condition, rows, taken)
-            rows = rows[_truth(goes_on)]
-            if not rows.size:
+            taken = [array[indices] for array in current]
+            (goes_on,) = execute(condition, indices, taken)
+            indices = indices[_truth(goes_on)]
+            if not indices.size:
                 return current
-            made = execute(body, rows, [array[rows] for array in current])
+            made = execute(body, indices, [array[indices] for array in current])
             for whole, some in zip(current, made, strict=True):
-                whole[rows] = some.reshape(len(rows), *whole.shape[1:])
+                whole[indices] = some.reshape(len(indices), *whole.shape[1:])
         raise self._endless()
 
     def _endless(self) -> MizzenError:
@@ -115,7 +115,7 @@ class ControlStep:
 
 
 def _truth(array: Array) -> npt.NDArray[np.bool_]:
-    """Return what a tensor of one boolean says for each inference."""
+    """Return the boolean of a tensor with one, for each inference."""
     return array.reshape(len(array), -1)[:, 0].astype(np.bool_)
 
 
@@ -127,8 +127,8 @@ def _require_fits(model: Model, operator: Operator, subgraph: Subgraph) -> None:
     if operator.kind in LOOPS and subgraph.index == next(called(operator)):
         results = [(1, TensorType.BOOL)]
     wanted = (_forms(main, handed), results)
-    found = (_forms(subgraph, subgraph.inputs), _forms(subgraph, subgraph.outputs))
-    if found != wanted:
+    came = (_forms(subgraph, subgraph.inputs), _forms(subgraph, subgraph.outputs))
+    if came != wanted:
         raise fail(
             "E136",
             f"{name_of(subgraph)} must take and give tensors like those of the {operator.kind} "
@@ -139,4 +139,4 @@ def _require_fits(model: Model, operator: Operator, subgraph: Subgraph) -> None:
 
 
 def _forms(subgraph: Subgraph, indices: Sequence[int]) -> list[tuple[int, TensorType]]:
-    return [(row.elements, row.type) for row in subgraph.present(tuple(indices))]
+    return [(tensor.elements, tensor.type) for tensor in subgraph.present(tuple(indices))]

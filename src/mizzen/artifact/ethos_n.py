@@ -118,7 +118,7 @@ class NpuSimulator:
 
 
 def _filled(array: Array, batch: int, size_bytes: int) -> Array:
-    """Return tensors as bytes of their buffer, zeros behind them: uint8 `[batch, size_bytes]`."""
+    """Return tensors as bytes of their buffer, zeros after them: uint8 `[batch, size_bytes]`."""
     raw = np.ascontiguousarray(array).view(np.uint8).reshape(batch, -1)
     return np.pad(raw, ((0, 0), (0, size_bytes - raw.shape[1])))
 
@@ -147,20 +147,20 @@ class Findings:
         return {
             "accelerator": self.accelerator,
             "operations": self.operations,
-            "findings": [found.as_dict() for found in self.diagnostics],
+            "findings": [finding.as_dict() for finding in self.diagnostics],
         }
 
 
 def check_memory(program: NpuProgram) -> Findings:
     """Look for the first pass that reads what no pass wrote or what was overwritten since, whose
     tiles overlap, or that reaches beyond a buffer or a bank."""
-    found: tuple[Diagnostic, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     try:
         NpuSimulator(program)
     except MizzenError as error:
-        found = (error.diagnostic,)
+        findings = (error.diagnostic,)
     name = variant_of(program.program.capabilities).name
-    return Findings(name, len(program.program.commands), found)
+    return Findings(name, len(program.program.commands), findings)
 
 
 def variant_of(capabilities: Capabilities) -> Variant:
@@ -221,7 +221,7 @@ def view(program: NpuProgram) -> ProgramView:
 
 
 def _end(program: Program, kind: BufferKind) -> int:
-    return max((row.offset + row.size for row in program.of_kind(kind)), default=0)
+    return max((buffer.offset + buffer.size for buffer in program.of_kind(kind)), default=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,7 +238,7 @@ class EthosNPrograms(NpuFamily):
     """Ethos-N78."""
 
     def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
-        """Return what a custom operator holds. E12x, E91x, E92x or E93x if it is damaged."""
+        """Return the program in a custom operator. E12x, E91x, E92x or E93x if it is damaged."""
         parts = container_operator(model, operator)
         capabilities = decode_capabilities(parts.capabilities.tobytes())
         program = read_program(parts.container.tobytes(), capabilities)
@@ -252,7 +252,7 @@ class EthosNPrograms(NpuFamily):
         parts = container_operator(model, operator)
         taken, given = (tuple(map(_tensor, side)) for side in (parts.inputs, parts.outputs))
         inputs, outputs = (
-            tuple(row.index for row in side) for side in (parts.inputs, parts.outputs)
+            tuple(tensor.index for tensor in side) for side in (parts.inputs, parts.outputs)
         )
         held = NpuProgram(program, taken, given, model.name, origins)
         return CompiledPart(held, inputs, outputs)

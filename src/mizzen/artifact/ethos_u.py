@@ -96,19 +96,19 @@ class EthosUPrograms(NpuFamily):
     """Ethos-U."""
 
     def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
-        """Return what Vela's custom operator holds. E12x, E52x if it is damaged."""
+        """Return the program in Vela's custom operator. E12x, E52x if it is damaged."""
         parts = npu_operator(model, operator)
         return CompiledPart(
             _program(model, parts, origins),
             tuple(place.tensor.index for place in parts.inputs),
             tuple(place.tensor.index for place in parts.outputs),
-            tuple(variable_of(row.tensor) for row in parts.inputs if row.tensor.variable),
+            tuple(variable_of(place.tensor) for place in parts.inputs if place.tensor.variable),
             dict(_shared(parts)),
         )
 
     def arena_offsets(self, model: Model) -> dict[int, int]:
         """Return the byte offset of each tensor in the arena, as the network's metadata says."""
-        operator = next(row for row in model.main.operators if row.kind == FAMILY.code)
+        operator = next(each for each in model.main.operators if each.kind == FAMILY.code)
         offsets = _offsets(model, operator)
         if min(offsets) < NOT_IN_ARENA:
             message = f"{ALLOCATION} must give offsets of at least {NOT_IN_ARENA}, not"
@@ -144,8 +144,8 @@ class EthosUPrograms(NpuFamily):
 
         if around is None:
             return hazards.find_hazards(program)
-        found = hazards.Surroundings(around.held, around.final, around.kept)
-        return hazards.find_hazards(program, found)
+        surroundings = hazards.Surroundings(around.held, around.final, around.kept)
+        return hazards.find_hazards(program, surroundings)
 
     def view(self, program: Program) -> ProgramView:
         """Take a program apart to look at it."""
@@ -205,7 +205,9 @@ def _moved(model: Model, operator: Operator, inputs: tuple[Tensor, ...]) -> tupl
     """Return the inputs that the NPU reads: all but shapes outside the arena."""
     offsets = _offsets(model, operator)
     return tuple(
-        row for row in inputs if offsets[row.index] != NOT_IN_ARENA or not _may_be_shape(row)
+        tensor
+        for tensor in inputs
+        if offsets[tensor.index] != NOT_IN_ARENA or not _may_be_shape(tensor)
     )
 
 
@@ -216,7 +218,7 @@ def _may_be_shape(tensor: Tensor) -> bool:
 def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tuple[NpuTensor, ...]:
     offsets = _offsets(model, operator)
     start = offsets[operator.inputs[_SCRATCH]]
-    found: list[NpuTensor] = []
+    places: list[NpuTensor] = []
     for tensor in tensors:
         offset = offsets[tensor.index]
         if NOT_IN_ARENA in (offset, start) or offset < start:
@@ -227,8 +229,8 @@ def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tu
                 f'tensor {tensor.index} "{tensor.name}" must lie behind the start of the scratch '
                 f"memory, but {ALLOCATION} gives {offset} and {start}",
             )
-        found.append(NpuTensor(tensor, offset - start))
-    return tuple(found)
+        places.append(NpuTensor(tensor, offset - start))
+    return tuple(places)
 
 
 def _offsets(model: Model, operator: Operator) -> Offsets:
@@ -237,7 +239,7 @@ def _offsets(model: Model, operator: Operator) -> Offsets:
     if contents is None:
         message = f"an artifact must have metadata {ALLOCATION}, and has none"
         raise _wrong(model, operator, "E121", message)
-    counts = [len(row.tensors) for row in model.subgraphs]
+    counts = [len(subgraph.tensors) for subgraph in model.subgraphs]
     plan = split_plan(contents, counts)
     if plan is None:
         message = f"{ALLOCATION} must have an offset for each of {sum(counts)} tensors"
@@ -310,5 +312,5 @@ def _tensors(program: Program) -> list[MappedTensor]:
             place.name, role, place.region, place.offset, place.size_bytes, place.shape,
             str(place.dtype),
         )
-        for role, place in sorted(places, key=lambda row: (row[1].region, row[1].offset))
+        for role, place in sorted(places, key=lambda pair: (pair[1].region, pair[1].offset))
     ]  # fmt: skip

@@ -47,7 +47,7 @@ class Contents:
     @property
     def keeps_state(self) -> bool:
         """Whether an inference leaves something to the next one besides what is carried."""
-        below = any(row.keeps_state for row in self.below.values())
+        below = any(subgraph.keeps_state for subgraph in self.below.values())
         return below or any(map(_keeps_state, self.steps))
 
 
@@ -79,10 +79,10 @@ def execute_in_parts(contents: Contents, batch: Batch) -> list[Array]:
     while start < batch.size:
         stop = min(start + part, batch.size)
         values = _values(contents, batch.part(start, stop), NoState())
-        found = [values[index] for index in contents.outputs]
+        results = [values[index] for index in contents.outputs]
         if not start:
-            outputs = [np.empty((batch.size, *array.shape[1:]), array.dtype) for array in found]
-        for whole, array in zip(outputs, found, strict=True):
+            outputs = [np.empty((batch.size, *array.shape[1:]), array.dtype) for array in results]
+        for whole, array in zip(outputs, results, strict=True):
             whole[start:stop] = array
         taken = sum(array.nbytes for array in values.values())
         part = min(largest, _fitting(taken // (stop - start)))
@@ -152,37 +152,37 @@ def _computed(
 
 
 def _executor(contents: Contents, values: Values, state: NoState) -> Execute:
-    """Return what executes a subgraph for some inferences of a batch, beside what is carried."""
-    shared = [row.write for row in contents.carried]
+    """Return a function that executes a subgraph for some inferences, beside what is carried."""
+    shared = [each.write for each in contents.carried]
 
-    def execute_rows(index: int, rows: Rows, arrays: Sequence[Array]) -> list[Array]:
+    def execute_rows(index: int, indices: Rows, arrays: Sequence[Array]) -> list[Array]:
         callee = contents.below[index]
         if not callee.keeps_state:
-            return one(callee, rows, arrays, NoState())
+            return one(callee, indices, arrays, NoState())
         parts = [
-            one(callee, rows[at : at + 1], [array[at : at + 1] for array in arrays],
-                state.inside(callee.index, int(row)))
-            for at, row in enumerate(rows)
+            one(callee, indices[at : at + 1], [array[at : at + 1] for array in arrays],
+                state.inside(callee.index, int(inference)))
+            for at, inference in enumerate(indices)
         ]  # fmt: skip
-        return [np.concatenate(found) for found in zip(*parts, strict=True)]
+        return [np.concatenate(outputs) for outputs in zip(*parts, strict=True)]
 
-    def one(callee: Contents, rows: Rows, arrays: Sequence[Array], kept: NoState) -> list[Array]:
+    def one(callee: Contents, indices: Rows, arrays: Sequence[Array], kept: NoState) -> list[Array]:
         infos = (callee.infos[index] for index in callee.inputs)
-        given = [array.reshape(len(rows), *row.shape)
-                 for array, row in zip(arrays, infos, strict=True)]  # fmt: skip
-        begun = {index: values[index][rows] for index in shared}
-        found = _computed(callee, Batch(len(rows), Form.STACKED, tuple(given)), kept, begun)
+        given = [array.reshape(len(indices), *info.shape)
+                 for array, info in zip(arrays, infos, strict=True)]  # fmt: skip
+        begun = {index: values[index][indices] for index in shared}
+        results = _computed(callee, Batch(len(indices), Form.STACKED, tuple(given)), kept, begun)
         for index in shared:
-            values[index] = _with_rows(values[index], rows, found[index])
-        return [np.array(found[index]) for index in callee.outputs]
+            values[index] = _with_rows(values[index], indices, results[index])
+        return [np.array(results[index]) for index in callee.outputs]
 
     return execute_rows
 
 
-def _with_rows(whole: Array, rows: Rows, some: Array) -> Array:
-    found = np.array(whole)
-    found[rows] = some
-    return found
+def _with_rows(whole: Array, indices: Rows, some: Array) -> Array:
+    changed = np.array(whole)
+    changed[indices] = some
+    return changed
 
 
 class NoState:
@@ -191,12 +191,12 @@ class NoState:
     def __init__(self) -> None:
         self._inside: dict[tuple[int, int], KeptState] = {}
 
-    def inside(self, subgraph: int, row: int) -> KeptState:
+    def inside(self, subgraph: int, inference: int) -> KeptState:
         """Return the state of a subgraph that is executed for one inference of the batch.
 
         It goes on from one execution in an inference to the next.
         """
-        return self._inside.setdefault((subgraph, row), KeptState())
+        return self._inside.setdefault((subgraph, inference), KeptState())
 
     def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
         """Put the state between steps into `values`."""
@@ -220,7 +220,7 @@ class NoState:
         """Nothing outlives an inference."""
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> HostKernels | HostSession:
-        """Return what computes a step's operators."""
+        """Return the kernels of a step's operators."""
         return step.kernels
 
 
@@ -236,15 +236,15 @@ class KeptState(NoState):
 
     def of(self, subgraph: int) -> KeptState:
         """Return the state of a subgraph; what is carried is the same for all."""
-        found = self._subgraphs.setdefault(subgraph, KeptState())
-        found._carried = self._carried
-        return found
+        state = self._subgraphs.setdefault(subgraph, KeptState())
+        state._carried = self._carried
+        return state
 
     def begin(self, carried: Sequence[Carried], values: Values, batch: int) -> None:
         """Put the state that the last call left into `values`."""
         super().begin(carried, values, batch)
-        values.update({row.read: found for row in carried
-                       if (found := self._carried.get(row.read)) is not None})  # fmt: skip
+        values.update({state.read: value for state in carried
+                       if (value := self._carried.get(state.read)) is not None})  # fmt: skip
 
     def end(self, carried: Sequence[Carried], values: Values) -> None:
         """Keep the state between steps for the next call."""
@@ -264,7 +264,7 @@ class KeptState(NoState):
             self._variables[variable.index] = np.array(values[variable.index])
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> HostKernels | HostSession:
-        """Return what computes a step's operators."""
+        """Return the kernels of a step's operators."""
         if position not in self._sessions:
             self._sessions[position] = step.kernels.session(batch)
         return self._sessions[position]

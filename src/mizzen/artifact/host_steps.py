@@ -173,16 +173,16 @@ class TorchStep:
 
         if os.getpid() != PROCESS:  # PyTorch's threads do not come along when a process is forked
             torch.set_num_threads(1)
-        found: list[list[Array]] = [[] for _ in self.outputs]
+        collected: list[list[Array]] = [[] for _ in self.outputs]
         with torch.no_grad():
             for index in range(batch):
                 given = [
                     torch.as_tensor(_writable(values[tensor][index])) for tensor in self.inputs
                 ]
                 results = self._results(given)
-                for place, result in zip(found, results, strict=True):
+                for place, result in zip(collected, results, strict=True):
                     place.append(result.numpy())
-        for tensor, arrays in zip(self.outputs, found, strict=True):
+        for tensor, arrays in zip(self.outputs, collected, strict=True):
             values[tensor] = np.stack(arrays)
 
     def _results(self, given: list[Any]) -> Any:

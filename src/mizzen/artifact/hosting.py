@@ -39,13 +39,15 @@ class Hosted:
 
 
 def hosted(model: Model) -> Hosted:
-    """Return what of a network has steps of its own."""
-    on_npu = {row.index for row in model.subgraphs if any(map(is_npu, row.operators))}
+    """Return the subgraphs and callers of a network that have steps of their own."""
+    on_npu = {
+        subgraph.index for subgraph in model.subgraphs if any(map(is_npu, subgraph.operators))
+    }
     subgraphs, callers = _spread(model, on_npu, on_npu)
     users = sum(_users(model, model.subgraphs[index], callers) for index in subgraphs)
     if users < 2:
         return Hosted(subgraphs, callers, {})
-    marked = {row.index for row in model.subgraphs if _on_variables(row.operators)}
+    marked = {subgraph.index for subgraph in model.subgraphs if _on_variables(subgraph.operators)}
     wider, more = _spread(model, on_npu, on_npu | marked)
     variables = shared_variables(model, wider)
     if variables is None:
@@ -62,17 +64,19 @@ def _spread(
     marked   subgraphs that the kernels cannot execute
     """
     waiting = sorted({*entries(model), *started})
-    found = set(waiting)
+    reached = set(waiting)
     callers = set[Place]()
     while waiting:
         subgraph = model.subgraphs[waiting.pop()]
-        for row in subgraph.operators:
-            if is_caller(row) and (row.kind not in OF_THE_KERNELS or _below(model, row) & marked):
-                callers.add((subgraph.index, row.index))
-                new = set(called(row)) - found
-                found |= new
+        for operator in subgraph.operators:
+            if is_caller(operator) and (
+                operator.kind not in OF_THE_KERNELS or _below(model, operator) & marked
+            ):
+                callers.add((subgraph.index, operator.index))
+                new = set(called(operator)) - reached
+                reached |= new
                 waiting += new
-    return tuple(sorted(found)), frozenset(callers)
+    return tuple(sorted(reached)), frozenset(callers)
 
 
 def is_caller(operator: Operator) -> bool:
@@ -81,24 +85,26 @@ def is_caller(operator: Operator) -> bool:
 
 
 def _below(model: Model, operator: Operator) -> set[int]:
-    return {index for row in called(operator) for index in reached_from(model, row)}
+    return {index for callee in called(operator) for index in reached_from(model, callee)}
 
 
 def _users(model: Model, subgraph: Subgraph, callers: Set[Place]) -> int:
     """Count the runs of CPU operators that work on variables, or execute what does."""
 
-    def apart(row: Operator) -> bool:
-        return is_npu(row) or (subgraph.index, row.index) in callers
+    def apart(operator: Operator) -> bool:
+        return is_npu(operator) or (subgraph.index, operator.index) in callers
 
-    runs = [list(rows) for outside, rows in groupby(subgraph.operators, apart) if not outside]
+    runs = [
+        list(operators) for outside, operators in groupby(subgraph.operators, apart) if not outside
+    ]
     return sum(_on_variables(run) or any(_calls_them(model, run)) for run in runs)
 
 
 def _calls_them(model: Model, operators: list[Operator]) -> Iterator[bool]:
-    for row in filter(is_caller, operators):
-        for index in _below(model, row):
+    for operator in filter(is_caller, operators):
+        for index in _below(model, operator):
             yield _on_variables(model.subgraphs[index].operators)
 
 
 def _on_variables(operators: list[Operator] | tuple[Operator, ...]) -> bool:
-    return any(row.kind in VARIABLE_KINDS for row in operators)
+    return any(operator.kind in VARIABLE_KINDS for operator in operators)

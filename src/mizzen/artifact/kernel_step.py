@@ -61,9 +61,9 @@ class KernelStep:
         self._calls = [(call, _function(call.kernel)) for call in calls]
         self._values = values
         self._constants = {
-            index: _tensor(row, np.array(row.data))
+            index: _tensor(value, np.array(value.data))
             for index in inputs
-            if isinstance(row := values[index], PteTensor) and row.is_constant
+            if isinstance(value := values[index], PteTensor) and value.is_constant
         }
         self.kinds = tuple(call.kernel for call in calls)
         self.elements = tuple(_largest(call, values) for call in calls)
@@ -77,9 +77,9 @@ class KernelStep:
         if os.getpid() != PROCESS:  # PyTorch's threads do not come along when a process is forked
             torch.set_num_threads(1)
         for index in self.outputs:
-            row = self._values[index]
-            if isinstance(row, PteTensor) and row.place is None:
-                values[index] = np.zeros((batch, *row.stored_shape), row.dtype)
+            value = self._values[index]
+            if isinstance(value, PteTensor) and value.place is None:
+                values[index] = np.zeros((batch, *value.stored_shape), value.dtype)
         arrays = {index: values[index] for index in {*self.inputs, *self.outputs}}
         with torch.no_grad():
             for inference in range(batch):
@@ -89,13 +89,13 @@ class KernelStep:
 
     def _call(self, call: CallKernel, function: Kernel, bound: dict[int, Array]) -> None:
         given = [self._argument(place, bound) for place in call.arguments]
-        shapes = [row.shape for row in given if hasattr(row, "shape")]
+        shapes = [item.shape for item in given if hasattr(item, "shape")]
         try:
             function(given)
         except (*REFUSALS, MemoryError) as error:
             reason = str(error).strip() or type(error).__name__
             raise _failed(call, reason.splitlines()[0]) from error
-        if shapes != [row.shape for row in given if hasattr(row, "shape")]:
+        if shapes != [item.shape for item in given if hasattr(item, "shape")]:
             raise _failed(call, "its output has another shape than the program says")
 
     def _argument(self, place: int, bound: dict[int, Array]) -> Any:
@@ -105,7 +105,7 @@ class KernelStep:
             case PteTensor() as tensor:
                 return _tensor(tensor, bound[place])
             case Tensors(places):
-                return [None if row is None else self._argument(row, bound) for row in places]
+                return [None if index is None else self._argument(index, bound) for index in places]
             case tuple(numbers):
                 return list(numbers)
             case value:
@@ -113,8 +113,8 @@ class KernelStep:
 
 
 def _largest(call: CallKernel, values: Sequence[Value]) -> int:
-    shapes = [row.shape for row in map(values.__getitem__, call.arguments)
-              if isinstance(row, PteTensor)]  # fmt: skip
+    shapes = [value.shape for value in map(values.__getitem__, call.arguments)
+              if isinstance(value, PteTensor)]  # fmt: skip
     return max([math.prod(shape) for shape in shapes], default=1)
 
 
@@ -133,7 +133,7 @@ def _tensor(tensor: PteTensor, array: Array) -> Any:
 
 
 def _function(kernel: str) -> Kernel:
-    """Return what computes a kernel. E182 for one that neither PyTorch nor this has."""
+    """Return the function of a kernel. E182 for one that neither PyTorch nor this has."""
     count = COPIES.get(kernel)
     if count is not None:
         return _copy(count)
@@ -166,8 +166,8 @@ def _operator(kernel: str) -> Any:
     ):
         return None
     packet = getattr(getattr(torch.ops, library), base, None)
-    found = getattr(packet, overload or "default", None)
-    return found if hasattr(found, "_schema") else None
+    operator = getattr(packet, overload or "default", None)
+    return operator if hasattr(operator, "_schema") else None
 
 
 def _copy(count: int) -> Kernel:
@@ -180,29 +180,39 @@ def _copy(count: int) -> Kernel:
 
 def _direct(operator: Any) -> Kernel:
     """Return a kernel that PyTorch has under its own name."""
-    rows = list(operator._schema.arguments)
+    parameters = list(operator._schema.arguments)
 
     def call(given: list[Any]) -> None:
-        if len(given) < len(rows):
-            raise ValueError(f"it takes {len(rows)} arguments, not {len(given)}")
-        pairs = [(row, _converted(row.name, v)) for row, v in zip(rows, given, strict=False)]
-        named = {row.name: value for row, value in pairs if row.kwarg_only}
-        operator(*(value for row, value in pairs if not row.kwarg_only), **named)
+        if len(given) < len(parameters):
+            raise ValueError(f"it takes {len(parameters)} arguments, not {len(given)}")
+        pairs = [
+            (parameter, _converted(parameter.name, v))
+            for parameter, v in zip(parameters, given, strict=False)
+        ]
+        named = {parameter.name: value for parameter, value in pairs if parameter.kwarg_only}
+        operator(*(value for parameter, value in pairs if not parameter.kwarg_only), **named)
 
     return call
 
 
 def _through_copy(operator: Any) -> Kernel:
     """Return a kernel whose result PyTorch makes anew."""
-    rows = list(operator._schema.arguments)
+    parameters = list(operator._schema.arguments)
 
     def call(given: list[Any]) -> None:
-        if len(given) < len(rows) + 1:
-            raise ValueError(f"it takes {len(rows)} arguments and an output, not {len(given)}")
-        pairs = [(row, _converted(row.name, v)) for row, v in zip(rows, given, strict=False)]
-        named = {row.name: value for row, value in pairs if row.kwarg_only}
-        found = operator(*(value for row, value in pairs if not row.kwarg_only), **named)
-        given[len(rows)].copy_(found)
+        if len(given) < len(parameters) + 1:
+            raise ValueError(
+                f"it takes {len(parameters)} arguments and an output, not {len(given)}"
+            )
+        pairs = [
+            (parameter, _converted(parameter.name, v))
+            for parameter, v in zip(parameters, given, strict=False)
+        ]
+        named = {parameter.name: value for parameter, value in pairs if parameter.kwarg_only}
+        result = operator(
+            *(value for parameter, value in pairs if not parameter.kwarg_only), **named
+        )
+        given[len(parameters)].copy_(result)
 
     return call
 

@@ -109,7 +109,7 @@ class HazardReport(Protocol):
 
     @property
     def written(self) -> Mapping[int, Sequence[tuple[int, int]]]:
-        """The bytes of each region that hold something behind the program."""
+        """The bytes of each region that hold something after the program."""
         ...
 
     def as_dict(self) -> dict[str, object]:
@@ -230,7 +230,7 @@ class Surroundings:
 
     held   bytes of each region that hold something, as first and one past the last of each run
     final  places, among the program's outputs, of those that no later program completes
-    kept   places, among its inputs, of those that someone reads behind it
+    kept   places, among its inputs, of those that something reads after it
     """
 
     held: Mapping[int, Sequence[tuple[int, int]]]
@@ -267,7 +267,7 @@ class NpuFamily(ABC):
         return None
 
     def constants(self, simulator: Any) -> Mapping[int, Mapping[str, Array]]:
-        """Return what a program's operations compute with; nothing where that is not known.
+        """Return the constants that operations compute with; nothing where that is not known.
 
         It is by the byte offset of the operation's command, and by its name. Constants are as the
         operation takes them, decoded; `SETTINGS` are the numbers of the command itself.

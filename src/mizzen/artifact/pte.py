@@ -64,8 +64,8 @@ class DelegateStep(NpuStep):
         places = zip(self.inputs, self.program.inputs, strict=True)
         given = [values[index].reshape(batch, *place.shape) for index, place in places]
         outcome = simulator.run(given, batch)
-        rows = zip(self.outputs, self._shapes, outcome.outputs, strict=True)
-        for index, shape, array in rows:
+        results = zip(self.outputs, self._shapes, outcome.outputs, strict=True)
+        for index, shape, array in results:
             values[index] = array.reshape(batch, *shape)
 
 
@@ -95,15 +95,15 @@ class _Contents:
         outputs_now = [self._resolved(index) for index in program.outputs]
         behind, outputs = self._edge(outputs_now, given=False)
         tensors = self._tensors()
-        infos = {index: _info(f"value_{index}", row) for index, row in tensors.items()}
+        infos = {index: _info(f"value_{index}", tensor) for index, tensor in tensors.items()}
         for word, places, edge in (("input", program.inputs, inputs),
                                    ("output", outputs_now, outputs)):  # fmt: skip
             for place, (index, made) in enumerate(zip(places, edge, strict=True)):
                 infos[made] = _info(f"{word}_{place}", tensors[index])
         constants = {
-            index: row.data
-            for index, row in tensors.items()
-            if row.data is not None and row.is_constant
+            index: tensor.data
+            for index, tensor in tensors.items()
+            if tensor.data is not None and tensor.is_constant
         }
         return Contents(
             inputs=inputs,
@@ -119,8 +119,8 @@ class _Contents:
         """Check that something gives each tensor outside planned memory before it is taken."""
         known = {
             index
-            for index, row in self._tensors().items()
-            if row.place is not None or row.data is not None
+            for index, tensor in self._tensors().items()
+            if tensor.place is not None or tensor.data is not None
         }
         known.update(self._program.inputs)
         for call in calls:
@@ -139,15 +139,15 @@ class _Contents:
 
     def _tensors(self) -> dict[int, PteTensor]:
         return {
-            index: row
-            for index, row in enumerate(self._program.values)
-            if isinstance(row, PteTensor)
+            index: tensor
+            for index, tensor in enumerate(self._program.values)
+            if isinstance(tensor, PteTensor)
         }
 
     def _calls(self) -> Iterator[CallKernel | CallDelegate]:
         """Return the calls in order, with what was moved in its new place."""
-        for place, row in enumerate(self._program.instructions):
-            match row:
+        for place, instruction in enumerate(self._program.instructions):
+            match instruction:
                 case Move(source, target):
                     self._moved[target] = self._resolved(source)
                 case Free():
@@ -168,12 +168,12 @@ class _Contents:
         return self._moved.get(place, place)
 
     def _steps(self, calls: Sequence[CallKernel | CallDelegate]) -> Iterator[Step]:
-        for kind, rows in groupby(calls, self._kind):
+        for kind, run in groupby(calls, self._kind):
             if kind == "kernels":
-                yield self._kernels([row for row in rows if isinstance(row, CallKernel)])
+                yield self._kernels([each for each in run if isinstance(each, CallKernel)])
                 continue
-            for row in rows:
-                yield self._alone(row)
+            for call in run:
+                yield self._alone(call)
 
     def _kind(self, call: CallKernel | CallDelegate) -> str:
         if isinstance(call, CallDelegate):
@@ -190,15 +190,15 @@ class _Contents:
 
         require_torch()
         register_operators()
-        reads = dict.fromkeys(index for row in calls for index in self._used(row.arguments))
-        writes = dict.fromkeys(index for row in calls for index in self._results(row))
+        reads = dict.fromkeys(index for call in calls for index in self._used(call.arguments))
+        writes = dict.fromkeys(index for call in calls for index in self._results(call))
         given = [index for index in reads if index not in writes or self._is_known(index)]
         return KernelStep(calls, self._program.values, given, list(writes))
 
     def _is_known(self, index: int) -> bool:
         """Whether a tensor has its bytes before anything writes it: in planned memory."""
-        row = self._program.values[index]
-        return isinstance(row, PteTensor) and row.place is not None
+        value = self._program.values[index]
+        return isinstance(value, PteTensor) and value.place is not None
 
     def _used(self, places: Iterable[int]) -> Iterator[int]:
         """Return the tensors among arguments, those in lists too."""
@@ -207,15 +207,15 @@ class _Contents:
                 case PteTensor():
                     yield place
                 case Tensors(listed):
-                    yield from (row for row in listed if row is not None)
+                    yield from (index for index in listed if index is not None)
                 case _:
                     pass
 
     def _results(self, call: CallKernel) -> Iterator[int]:
         """Return the tensors that a kernel gives back, which are its last argument."""
-        found = list(self._used(call.arguments[-1:]))
-        if found:
-            yield from found
+        results = list(self._used(call.arguments[-1:]))
+        if results:
+            yield from results
         elif len(call.arguments) > 1:  # one that gives a list gives back nothing
             yield from self._used(call.arguments[-2:-1])
 
@@ -254,10 +254,10 @@ class _Contents:
         return (source, result), (scale, zero_point, low, high)
 
     def _tensor(self, place: int) -> PteTensor:
-        row = self._program.values[place]
-        if not isinstance(row, PteTensor):
+        value = self._program.values[place]
+        if not isinstance(value, PteTensor):
             raise self._wrong(f"value {place} must be a tensor")
-        return row
+        return value
 
     def _delegate(self, call: CallDelegate) -> DelegateStep:
         delegate = self._program.delegates[call.delegate]
@@ -313,7 +313,7 @@ class _Contents:
         )
 
     def _edge(self, places: Sequence[int], given: bool) -> tuple[list[OrderStep], tuple[int, ...]]:
-        """Return what puts inputs or outputs into the order of their dimensions, and these."""
+        """Return the steps that put inputs or outputs in their dimensions' order, and these."""
         steps: list[OrderStep] = []
         edge: list[int] = []
         first = len(self._program.values) + (0 if given else len(self._program.inputs))
@@ -330,21 +330,21 @@ class _Contents:
 
     def _arena(self, tensors: dict[int, PteTensor]) -> Arena:
         places = {
-            index: Place(row.place.offset_bytes, row.stored_shape, row.dtype)
-            for index, row in tensors.items()
-            if row.place is not None
+            index: Place(tensor.place.offset_bytes, tensor.stored_shape, tensor.dtype)
+            for index, tensor in tensors.items()
+            if tensor.place is not None
         }
         return Arena({Block.ARENA: self._program.memory_bytes, Block.FAST: 0}, places)
 
     def _carried(self, calls: Sequence[CallKernel | CallDelegate]) -> tuple[Carried, ...]:
-        """Return what outlives an inference: tensors that start with something, or are read first.
+        """Return the state: tensors that start with something, or are read first.
 
         What a program reads before it writes was left by the inference before, zeros at first.
         """
         kept: dict[int, Array] = {
-            index: row.data
-            for index, row in self._tensors().items()
-            if row.data is not None and row.place is not None
+            index: each.data
+            for index, each in self._tensors().items()
+            if each.data is not None and each.place is not None
         }
         written = _Written()
         for index in (*self._program.inputs, *kept):
@@ -352,10 +352,10 @@ class _Contents:
         for call in calls:
             given = list(self._given(call))
             for index in given:
-                row = self._tensor(index)
-                if row.place is not None and not written.has(row):
-                    kept[index] = np.zeros(row.stored_shape, row.dtype)
-                    written.add(row)
+                tensor = self._tensor(index)
+                if tensor.place is not None and not written.has(tensor):
+                    kept[index] = np.zeros(tensor.stored_shape, tensor.dtype)
+                    written.add(tensor)
             for index in self._made(call):
                 written.add(self._tensor(index))
         return tuple(Carried(index, index, initial) for index, initial in kept.items())
@@ -417,8 +417,9 @@ def _is_fast(program: Program) -> bool:
     except MizzenError:
         return False
     return any(
-        row.name.endswith("_REGION") and row.values.get("region") == RegionIndex.SCRATCH_FAST
-        for row in commands
+        command.name.endswith("_REGION")
+        and command.values.get("region") == RegionIndex.SCRATCH_FAST
+        for command in commands
     )
 
 

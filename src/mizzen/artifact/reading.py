@@ -35,7 +35,7 @@ NO_CALLEES: Mapping[int, Sequence[int]] = MappingProxyType({})
 
 
 def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Contents:
-    """Return what the bytes of an artifact hold; `origins` of the NPU operators' streams.
+    """Return the contents of an artifact's bytes; `origins` of the NPU operators' streams.
 
     E116 for inputs and outputs whose integers stand for nothing.
     """
@@ -46,12 +46,12 @@ def contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Content
 
 
 def _require_scales(info: TensorInfo, name: str) -> None:
-    found = info.quantization
-    if found is not None and not all(map(math.isfinite, found.scale)):
+    quantization = info.quantization
+    if quantization is not None and not all(map(math.isfinite, quantization.scale)):
         raise fail(
             "E116",
             f"{name} must have inputs and outputs whose scales are finite numbers, and "
-            f"{info.name} has {', '.join(map(str, found.scale[:SHOWN_SCALES]))}",
+            f"{info.name} has {', '.join(map(str, quantization.scale[:SHOWN_SCALES]))}",
             help="quantise the network again, with data that have no NaN and no infinity",
         )
 
@@ -92,13 +92,13 @@ def whole(data: bytes, name: str, contents: Contents) -> bytes:
 def contents_of(
     model: Model, origins: Sequence[Origins] = (), programs: Sequence[object] = ()
 ) -> Contents:
-    """Return what a compiled TFLite network holds: its main subgraph's contents, with the others.
+    """Return the contents of a compiled TFLite network: of its main subgraph, with the others.
 
     programs  of its NPU operators, in order, as far as their compiler hands them over
     """
     if len(model.subgraphs) == 1:
         runs = groupby(model.main.operators, is_npu)
-        variables = variables_of(model, [list(rows) for on_npu, rows in runs if not on_npu])
+        variables = variables_of(model, [list(run) for on_npu, run in runs if not on_npu])
         contents = _contents(model, Streams(origins, programs), variables)
         return replace(contents, signatures=model.signatures)
     return _Reader(model, Streams(origins, programs)).contents()
@@ -112,7 +112,7 @@ class Streams:
     programs: Sequence[object]
 
     def behind(self, count: int) -> Streams:
-        """Return what is known of those behind the first `count`."""
+        """Return the streams after the first `count`."""
         return Streams(self.origins[count:], self.programs[count:])
 
 
@@ -131,23 +131,23 @@ class _Reader:
 
     def contents(self) -> Contents:
         """Return the contents of all subgraphs."""
-        rows = [self._of(index) for index in self._hosted.subgraphs]
-        main, *others = rows
+        subgraphs = [self._of(index) for index in self._hosted.subgraphs]
+        main, *others = subgraphs
         return replace(main, others=tuple(others), signatures=self._model.signatures)
 
     def _of(self, index: int) -> Contents:
         if index not in self._found:
             seen = seen_from(self._model, reached_from(self._model, index))
             callees = {
-                row.index: tuple(called(row))
-                for row in self._model.subgraphs[index].operators
-                if (index, row.index) in self._hosted.callers
+                operator.index: tuple(called(operator))
+                for operator in self._model.subgraphs[index].operators
+                if (index, operator.index) in self._hosted.callers
             }
             variables = self._hosted.variables.get(index)
-            found = _contents(seen, self._streams[index], variables, callees)
-            below = {other: self._of(other) for rows in callees.values() for other in rows}
+            contents = _contents(seen, self._streams[index], variables, callees)
+            below = {other: self._of(other) for indices in callees.values() for other in indices}
             title = self._names[index]
-            self._found[index] = replace(found, index=index, title=title, below=below)
+            self._found[index] = replace(contents, index=index, title=title, below=below)
         return self._found[index]
 
 
@@ -185,7 +185,7 @@ def _require_order(model: Model, contents: Contents) -> None:
     known.update(contents.arena.places if contents.arena else ())
     for step in contents.steps:
         if isinstance(step, NpuStep):
-            known.update(row.index for row in step.variables)
+            known.update(variable.index for variable in step.variables)
     taken = [*(step.inputs for step in contents.steps), contents.outputs]
     given = [*(step.outputs for step in contents.steps), ()]
     for step_takes, step_gives in zip(taken, given, strict=True):
@@ -226,27 +226,29 @@ def _steps(
     variables: Variables | None,
     callees: Mapping[int, Sequence[int]],
 ) -> Iterator[Step]:
-    def kind(row: Operator) -> _Kind:
-        if is_npu(row):
+    def kind(operator: Operator) -> _Kind:
+        if is_npu(operator):
             return _Kind.NPU
-        if row.index in callees:
+        if operator.index in callees:
             return _Kind.CONTROL
-        is_on_variables = variables is not None and row.kind in VARIABLE_KINDS
+        is_on_variables = variables is not None and operator.kind in VARIABLE_KINDS
         return _Kind.VARIABLES if is_on_variables else _Kind.CPU
 
-    for found, operators in groupby(model.main.operators, kind):
-        match found:
+    for what, operators in groupby(model.main.operators, kind):
+        match what:
             case _Kind.VARIABLES:
                 assert variables is not None
                 yield VariableStep(model, list(operators), variables)
             case _Kind.CPU:
                 yield CpuStep(model, list(operators))
             case _Kind.CONTROL:
-                yield from (ControlStep(model, row, callees[row.index]) for row in operators)
+                yield from (
+                    ControlStep(model, operator, callees[operator.index]) for operator in operators
+                )
             case _Kind.NPU:
-                rows = list(operators)
-                yield from _npu_steps(model, rows, streams)
-                streams = streams.behind(len(rows))
+                of_npu = list(operators)
+                yield from _npu_steps(model, of_npu, streams)
+                streams = streams.behind(len(of_npu))
 
 
 def _npu_steps(model: Model, operators: Sequence[Operator], streams: Streams) -> Iterator[Step]:

@@ -47,19 +47,19 @@ def edge_of(model: Model, step: NpuStep) -> Edge:
 
     For networks that come from a file; who compiles one knows it.
     """
-    views = [row for row in model.main.operators if row.kind in VIEWS]
-    before = {row.outputs[0]: row for row in views}
-    behind = {row.inputs[0]: row for row in views}
+    views = [view for view in model.main.operators if view.kind in VIEWS]
+    before = {view.outputs[0]: view for view in views}
+    behind = {view.inputs[0]: view for view in views}
     return Edge(
         tuple(_move(model, before.get(index)) for index in step.inputs),
         tuple(_move(model, behind.get(index)) for index in step.outputs),
     )
 
 
-def _move(model: Model, row: Operator | None) -> EdgeMove:
-    if row is None:
+def _move(model: Model, view: Operator | None) -> EdgeMove:
+    if view is None:
         return EdgeMove()
-    moved, permutation = (model.main.tensors[index] for index in row.inputs)
+    moved, permutation = (model.main.tensors[index] for index in view.inputs)
     axes = permutation.values
     assert axes is not None, "the axes of a region's TRANSPOSE are a constant"
     return EdgeMove(moved.shape, tuple(axes.tolist()))

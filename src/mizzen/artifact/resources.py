@@ -48,11 +48,11 @@ def variables_of(model: Model, in_parts: Sequence[Sequence[Operator]]) -> Variab
 
     in_parts  runs of operators that are left to the CPU
     """
-    users = [part for part in in_parts if any(row.kind in VARIABLE_KINDS for row in part)]
+    users = [part for part in in_parts if any(operator.kind in VARIABLE_KINDS for operator in part)]
     if len(users) < 2 or is_in_branches(model):
         return None
-    found = shared_variables(model, (0,))
-    return None if found is None else found[0]
+    seen = shared_variables(model, (0,))
+    return None if seen is None else seen[0]
 
 
 def shared_variables(model: Model, subgraphs: Sequence[int]) -> dict[int, Variables] | None:
@@ -60,30 +60,30 @@ def shared_variables(model: Model, subgraphs: Sequence[int]) -> dict[int, Variab
 
     None where a CALL_ONCE does anything but assign constants.
     """
-    rows = [model.subgraphs[index] for index in subgraphs]
+    seen = [model.subgraphs[index] for index in subgraphs]
     contents: dict[Name, Tensor] = {}
-    for row in rows:
-        contents = _contents(row) | contents
-    start = max(len(row.tensors) for row in rows)
+    for part in seen:
+        contents = _contents(part) | contents
+    start = max(len(each.tensors) for each in seen)
     places = {name: start + place for place, name in enumerate(contents)}
     calls = {
-        int(row.options["init_subgraph_index"]): row
-        for subgraph in rows
-        for row in subgraph.operators
-        if row.kind == "CALL_ONCE"
+        int(operator.options["init_subgraph_index"]): operator
+        for subgraph in seen
+        for operator in subgraph.operators
+        if operator.kind == "CALL_ONCE"
     }
     flags = {index: start + len(places) + place for place, index in enumerate(calls)}
     first: dict[int, dict[int, Array]] = {}
-    for index, row in calls.items():
-        assigned = assigned_once(model, row)
+    for index, call in calls.items():
+        assigned = assigned_once(model, call)
         if assigned is None:
             return None
-        # Others than those that have a place, nobody reads.
+        # Others than those that have a place, nothing reads.
         first[index] = {places[name]: held for name, held in assigned.items() if name in places}
-    state = [Carried(places[name], places[name], held_unassigned(row))
-             for name, row in contents.items()]  # fmt: skip
+    state = [Carried(places[name], places[name], held_unassigned(tensor))
+             for name, tensor in contents.items()]  # fmt: skip
     state += [Carried(index, index, np.zeros((), np.bool_)) for index in flags.values()]
-    return {row.index: _seen(row, places, flags, first, tuple(state)) for row in rows}
+    return {each.index: _seen(each, places, flags, first, tuple(state)) for each in seen}
 
 
 def _seen(
@@ -95,14 +95,14 @@ def _seen(
 ) -> Variables:
     """Return the variables as a subgraph's operators and tensors name them."""
     calls = {
-        row.index: int(row.options["init_subgraph_index"])
-        for row in subgraph.operators
-        if row.kind == "CALL_ONCE"
+        operator.index: int(operator.options["init_subgraph_index"])
+        for operator in subgraph.operators
+        if operator.kind == "CALL_ONCE"
     }
     return Variables(
         places={tensor: places[name] for tensor, name in handles(subgraph) if name in places},
-        filled={row: flags[index] for row, index in calls.items()},
-        first={row: first[index] for row, index in calls.items()},
+        filled={operator: flags[index] for operator, index in calls.items()},
+        first={operator: first[index] for operator, index in calls.items()},
         carried=carried,
     )
 
@@ -110,13 +110,13 @@ def _seen(
 def _contents(subgraph: Subgraph) -> dict[Name, Tensor]:
     """Return a tensor of what each variable holds: what is first assigned, else read."""
     names = dict(handles(subgraph))
-    found: dict[Name, Tensor] = {}
+    held: dict[Name, Tensor] = {}
     for kind in ("ASSIGN_VARIABLE", "READ_VARIABLE"):
-        for row in subgraph.operators:
-            if row.kind == kind and row.inputs[0] in names:
-                index = (*row.inputs, *row.outputs)[1]
-                found.setdefault(names[row.inputs[0]], subgraph.tensors[index])
-    return found
+        for operator in subgraph.operators:
+            if operator.kind == kind and operator.inputs[0] in names:
+                index = (*operator.inputs, *operator.outputs)[1]
+                held.setdefault(names[operator.inputs[0]], subgraph.tensors[index])
+    return held
 
 
 class VariableStep:
@@ -128,26 +128,28 @@ class VariableStep:
         self.operators = tuple(operators)
         self.variables = variables
         self.origins = [model.origin(operator) for operator in operators]
-        self.outputs = tuple(row.outputs[0] for row in operators if row.kind == "READ_VARIABLE")
-        taken = (row.inputs[1] for row in operators if row.kind == "ASSIGN_VARIABLE")
+        self.outputs = tuple(
+            operator.outputs[0] for operator in operators if operator.kind == "READ_VARIABLE"
+        )
+        taken = (operator.inputs[1] for operator in operators if operator.kind == "ASSIGN_VARIABLE")
         self.inputs = tuple(dict.fromkeys(index for index in taken if index not in self.outputs))
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The operators' types."""
-        return tuple(row.kind for row in self.operators)
+        return tuple(operator.kind for operator in self.operators)
 
     def run(self, values: Values, batch: int) -> None:
         """Read, assign and fill the variables of a batch."""
         places = self.variables.places
-        for row in self.operators:
-            match row.kind:
+        for operator in self.operators:
+            match operator.kind:
                 case "READ_VARIABLE":
-                    values[row.outputs[0]] = np.array(values[places[row.inputs[0]]])
+                    values[operator.outputs[0]] = np.array(values[places[operator.inputs[0]]])
                 case "ASSIGN_VARIABLE":
-                    values[places[row.inputs[0]]] = np.array(values[row.inputs[1]])
+                    values[places[operator.inputs[0]]] = np.array(values[operator.inputs[1]])
                 case "CALL_ONCE":
-                    self._fill(values, row.index, batch)
+                    self._fill(values, operator.index, batch)
                 case _:
                     pass
 

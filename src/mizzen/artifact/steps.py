@@ -87,9 +87,9 @@ class CpuStep:
         self.inputs = part.inputs
         self.outputs = part.outputs
         self.origins = [model.origin(operator) for operator in operators]
-        taken = (row for operator in operators for row in model.main.present(operator.inputs))
+        taken = (tensor for operator in operators for tensor in model.main.present(operator.inputs))
         on_variables = any(operator.kind in VARIABLE_KINDS for operator in operators)
-        self.keeps_state = on_variables or any(row.variable for row in taken)
+        self.keeps_state = on_variables or any(tensor.variable for tensor in taken)
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -145,8 +145,8 @@ def is_npu(operator: Operator) -> bool:
 
 def family_of(operator: Operator) -> NpuFamily:
     """Return the family of a compiled part."""
-    (found,) = (family for family in families() if family.code == operator.kind)
-    return loaded(found.runtime)
+    (own,) = (family for family in families() if family.code == operator.kind)
+    return loaded(own.runtime)
 
 
 def npu_step(model: Model, operator: Operator, origins: Origins, program: object = None) -> NpuStep:

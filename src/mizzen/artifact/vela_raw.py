@@ -38,5 +38,9 @@ def contents_of(data: bytes, name: str) -> Contents:
 def _raw_quantization(
     quantized: dict[int, raw.RawQuantization | None], index: int
 ) -> Quantization | None:
-    found = quantized.get(index)
-    return None if found is None else Quantization(found.scales, found.zero_points)
+    quantization = quantized.get(index)
+    return (
+        None
+        if quantization is None
+        else Quantization(quantization.scales, quantization.zero_points)
+    )

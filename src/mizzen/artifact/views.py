@@ -17,22 +17,22 @@ def subgraphs_of(contents: Contents) -> tuple[Contents, ...]:
 
 def within(contents: Contents) -> Iterator[Contents]:
     """Return contents, and those of all other subgraphs, or of those that their steps execute."""
-    waiting, found = [contents, *contents.others], set[int]()
+    waiting, seen = [contents, *contents.others], set[int]()
     while waiting:
-        row = waiting.pop(0)
-        if row.index not in found:
-            found.add(row.index)
-            yield row
-            waiting += row.below.values()
+        subgraph = waiting.pop(0)
+        if subgraph.index not in seen:
+            seen.add(subgraph.index)
+            yield subgraph
+            waiting += subgraph.below.values()
 
 
 def signature_contents(contents: Contents, name: str, file: str) -> Contents:
-    """Return what a signature executes, with its own names. E135 if there is none of it."""
-    signature = next((row for row in contents.signatures if row.name == name), None)
+    """Return the contents of a signature, with its own names. E135 if there is none of it."""
+    signature = next((each for each in contents.signatures if each.name == name), None)
     if signature is None:
         raise _unknown(contents, name, file)
-    found = next(row for row in subgraphs_of(contents) if row.index == signature.subgraph)
-    return _named(found, signature)
+    subgraph = next(each for each in subgraphs_of(contents) if each.index == signature.subgraph)
+    return _named(subgraph, signature)
 
 
 def _named(contents: Contents, signature: Signature) -> Contents:
@@ -52,7 +52,7 @@ def _named(contents: Contents, signature: Signature) -> Contents:
 
 
 def _unknown(contents: Contents, name: str, file: str) -> MizzenError:
-    there = ", ".join(row.name for row in contents.signatures)
+    there = ", ".join(signature.name for signature in contents.signatures)
     return fail(
         "E135",
         f"{file} must have a signature {name!r}, and has {there or 'none'}",

@@ -53,7 +53,7 @@ Fact = TypeVar("Fact")
 
 
 def _known(fact: Fact | None, what: str, where: str) -> Fact:
-    """Return what a board's file says; E441 for what firmware needs and it does not say."""
+    """Return a fact of a board's file; E441 for what firmware needs and it does not say."""
     if fact is None:
         raise fail(
             "E441",
@@ -252,11 +252,11 @@ class Board:
 
     def mode(self, name: str) -> MemoryMode:
         """Return how a memory mode is laid out. E415 if the board does not say."""
-        found = next((mode for mode in self.modes if name in mode.names), None)
-        if found is None:
+        chosen = next((mode for mode in self.modes if name in mode.names), None)
+        if chosen is None:
             known = ", ".join(name for mode in self.modes for name in mode.names)
             raise fail("E415", f"the memory mode on {self.name} must be {known}, not {name!r}")
-        return found
+        return chosen
 
     def require_npu(self, accelerator: str) -> None:
         """Refuse an accelerator, as ``ethos-u55-128``, that the board has not.
@@ -277,5 +277,5 @@ class Board:
     def ports_of(self, accelerator: str) -> Ports:
         """Return the port settings for an accelerator. E415, E442 if not there, E441 if unsaid."""
         self.require_npu(accelerator)
-        found = next((row for row in self.ports if accelerator.startswith(row.product)), None)
-        return _known(found, f"the NPU's ports on {self.name}", "a table [[ports]]")
+        own = next((each for each in self.ports if accelerator.startswith(each.product)), None)
+        return _known(own, f"the NPU's ports on {self.name}", "a table [[ports]]")

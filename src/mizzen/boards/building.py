@@ -50,7 +50,7 @@ class _Building:
     def __init__(self, keys: BoardKeys, file: str) -> None:
         self.keys = keys
         self.file = file
-        self.names = tuple(row.name for row in keys.memory)
+        self.names = tuple(memory.name for memory in keys.memory)
 
     def board(self) -> Board:
         """Return the board; one that places firmware says all that firmware needs."""
@@ -62,15 +62,16 @@ class _Building:
             name=keys.name,
             title=keys.title,
             cpu=Cpu(keys.cpu.core, keys.cpu.interrupts, keys.cpu.clock_hz, keys.cpu.qemu),
-            memories=tuple(self._memory(at, row) for at, row in enumerate(keys.memory)),
+            memories=tuple(self._memory(at, memory) for at, memory in enumerate(keys.memory)),
             places=self._places("placement", keys.placement, OF_BOARD) if keys.placement else {},
             npu=self._npu(keys.npu),
             console=keys.uart and Uart(keys.uart.kind, keys.uart.base, keys.uart.alias),
             timing_adapters=tuple(
-                Window(row.name, row.base, row.alias, row.size_bytes) for row in keys.timing_adapter
+                Window(adapter.name, adapter.base, adapter.alias, adapter.size_bytes)
+                for adapter in keys.timing_adapter
             ),
-            modes=tuple(self._mode(at, row) for at, row in enumerate(keys.memory_mode)),
-            ports=tuple(self._ports(at, row) for at, row in enumerate(keys.ports)),
+            modes=tuple(self._mode(at, mode) for at, mode in enumerate(keys.memory_mode)),
+            ports=tuple(self._ports(at, ports) for at, ports in enumerate(keys.ports)),
         )
 
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
@@ -86,14 +87,14 @@ class _Building:
                 raise self.wrong(f"memory[{at}].name", must, repr(name))
 
     def _require_needed(self) -> None:
-        rows = [(table, getattr(self.keys, table), keys) for table, keys in NEEDED.items()]
-        rows += [
-            (f"{table}[{at}]", row, keys)
+        needed = [(table, getattr(self.keys, table), keys) for table, keys in NEEDED.items()]
+        needed += [
+            (f"{table}[{at}]", entry, keys)
             for table, keys in NEEDED_OF_EACH.items()
-            for at, row in enumerate(getattr(self.keys, table))
+            for at, entry in enumerate(getattr(self.keys, table))
         ]
-        missing = [f"{place}.{key}" for place, row, keys in rows for key in keys
-                   if getattr(row, key) is None]  # fmt: skip
+        missing = [f"{place}.{key}" for place, entry, keys in needed for key in keys
+                   if getattr(entry, key) is None]  # fmt: skip
         missing += [] if self.keys.uart is not None else ["uart"]
         if missing:
             raise self.wrong(missing[0], "be given", "left out")
@@ -110,12 +111,12 @@ class _Building:
     def _places(
         self, place: str, keys: PlacementKeys | ModeKeys, roles: tuple[Role, ...]
     ) -> dict[Role, str]:
-        found = {role: str(getattr(keys, role.value)) for role in roles}
-        for role, name in found.items():
+        places = {role: str(getattr(keys, role.value)) for role in roles}
+        for role, name in places.items():
             if name not in self.names:
                 must = f"be one of {', '.join(self.names)}"
                 raise self.wrong(f"{place}.{role.value}", must, repr(name))
-        return found
+        return places
 
     def _npu(self, keys: NpuKeys) -> Npu:
         for name in keys.accelerators or ():
@@ -140,15 +141,15 @@ class _Building:
         from mizzen.boards.file_format import PORT_SETTINGS, U85_PORTS
 
         is_u85 = keys.product == "ethos-u85"
-        rows = U85_PORTS if is_u85 else PORT_SETTINGS
+        count = U85_PORTS if is_u85 else PORT_SETTINGS
         for key in ("reads", "writes", "beats"):
-            if len(getattr(keys, key)) != rows:
+            if len(getattr(keys, key)) != count:
                 raise self.wrong(
-                    f"ports[{at}].{key}", f"have {rows} numbers", len(getattr(keys, key))
+                    f"ports[{at}].{key}", f"have {count} numbers", len(getattr(keys, key))
                 )
         attributes = keys.attributes or ()
         if len(attributes) != (PORT_SETTINGS if is_u85 else 0):
             must = f"have {PORT_SETTINGS} numbers" if is_u85 else "be left out for this product"
             raise self.wrong(f"ports[{at}].attributes", must, len(attributes))
         limits = zip(keys.reads, keys.writes, keys.beats, strict=True)
-        return Ports(keys.product, tuple(PortLimits(*row) for row in limits), attributes)
+        return Ports(keys.product, tuple(PortLimits(*limit) for limit in limits), attributes)

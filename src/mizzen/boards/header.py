@@ -53,12 +53,13 @@ def _macros(board: Board, mode: MemoryMode, ports: Ports) -> list[tuple[str, str
 def _ports(ports: Ports) -> list[tuple[str, str]]:
     if not ports.attributes:
         return [
-            (f"BOARD_NPU_AXI_LIMIT{i}", _word(axi_limit(row))) for i, row in enumerate(ports.limits)
+            (f"BOARD_NPU_AXI_LIMIT{i}", _word(axi_limit(limit)))
+            for i, limit in enumerate(ports.limits)
         ]
     names = ("BOARD_NPU_AXI_SRAM", "BOARD_NPU_AXI_EXT")
     return [
         *((f"BOARD_NPU_MEM_ATTR{i}", _word(word)) for i, word in enumerate(ports.attributes)),
-        *((name, _word(axi_port(row))) for name, row in zip(names, ports.limits, strict=True)),
+        *((name, _word(axi_port(limit))) for name, limit in zip(names, ports.limits, strict=True)),
     ]
 
 

@@ -2,7 +2,7 @@
 
 A table replaces the keys that it has. Of tables in lists, one with the same name (a memory, a
 timing adapter), product (ports) or a memory mode in common replaces the keys of the other board's,
-and others come behind them.
+and others come after them.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def inherited(file: str, own: Contents, parent: Callable[[str], Contents]) -> di
     name = own[INHERITS]
     if not isinstance(name, str):
         raise fail("E411", f"{file}: {INHERITS} must be the name or the file of a board")
-    found = dict(parent(name))
+    merged = dict(parent(name))
     for key, value in own.items():
         if key != INHERITS:
-            found[key] = _over(key, found.get(key), value)
-    return found
+            merged[key] = _over(key, merged.get(key), value)
+    return merged
 
 
 def _over(key: str, before: object, value: object) -> object:
@@ -41,15 +41,15 @@ def _over(key: str, before: object, value: object) -> object:
     return value
 
 
-def _rows_over(key: str, before: list[object], rows: list[object]) -> list[object]:
-    found = list(before)
-    for row in rows:
-        place = next((i for i, old in enumerate(found) if _are_one(key, old, row)), None)
+def _rows_over(key: str, before: list[object], entries: list[object]) -> list[object]:
+    merged = list(before)
+    for entry in entries:
+        place = next((i for i, old in enumerate(merged) if _are_one(key, old, entry)), None)
         if place is None:
-            found.append(row)
+            merged.append(entry)
         else:
-            found[place] = _over("", found[place], row)
-    return found
+            merged[place] = _over("", merged[place], entry)
+    return merged
 
 
 def _are_one(key: str, one: object, other: object) -> bool:
@@ -58,5 +58,5 @@ def _are_one(key: str, one: object, other: object) -> bool:
         return False
     first, second = cast("Contents", one).get(key), cast("Contents", other).get(key)
     if isinstance(first, list) and isinstance(second, list):
-        return any(row in cast("list[object]", second) for row in cast("list[object]", first))
+        return any(name in cast("list[object]", second) for name in cast("list[object]", first))
     return first is not None and first == second

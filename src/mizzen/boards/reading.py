@@ -62,7 +62,7 @@ def read_board(path: Path) -> Board:
 
 
 def _parent_of(path: Path) -> Callable[[str], Mapping[str, object]]:
-    """Return what reads boards that a file inherits: by name, or by a path beside the file."""
+    """Return a reader of the boards that a file inherits: by name, or by a path beside the file."""
 
     def read(name: str, depth: int = 1) -> Mapping[str, object]:
         if not name.endswith(SUFFIX):
@@ -93,10 +93,10 @@ class _Range:
 def _check_overlaps(file: str, board: Board) -> None:
     """E413 where two things lie at one address, which then answers for neither."""
     ranges = [
-        _Range(row.name, base, base + row.size_bytes)
-        for row in board.memories
-        if row.address is not None
-        for base in row.bases
+        _Range(memory.name, base, base + memory.size_bytes)
+        for memory in board.memories
+        if memory.address is not None
+        for base in memory.bases
     ]
     if board.console is not None:
         ranges += [

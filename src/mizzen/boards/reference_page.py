@@ -26,7 +26,7 @@ def markdown() -> str:
 
 def _row(board: Board) -> str:
     npu = ", ".join(board.npu.accelerators or board.npu.products)
-    memories = ", ".join(f"{row.name} {row.size_bytes // KIB}" for row in board.memories)
+    memories = ", ".join(f"{memory.name} {memory.size_bytes // KIB}" for memory in board.memories)
     firmware = "yes" if board.places else "no"
     link = f"[{board.name}](#{board.name})"
     return f"| {link}: {board.title} | {board.cpu.core} | {npu} | {memories} | {firmware} |"

@@ -96,38 +96,38 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     asked = for_board(keywords(options), board)
     chosen = show_configuration(asked, options.model, console)
     with console.progress(f"compiling {options.model}"):
-        found = mizzen.check(
+        checked = mizzen.check(
             options.model,
             max_cpu_ops=options.max_cpu_ops,
             sram_budget=options.sram_budget,
             **asked,
         )
-    report = found.compilation
-    cost = cost_of(found.artifact)
+    report = checked.compilation
+    cost = cost_of(checked.artifact)
     compile_again = again(options.model, **asked)
-    needs = needs_of_network(found.artifact, cost, board, options, compile_again)
-    rows = _layers(found, cost, needs.memory, options.sort)
-    steps = _cliffs(options, chosen, rows, console) if options.cliffs else ()
+    needs = needs_of_network(checked.artifact, cost, board, options, compile_again)
+    layers = _layers(checked, cost, needs.memory, options.sort)
+    steps = _cliffs(options, chosen, layers, console) if options.cliffs else ()
     allowed = {
-        "max_cpu_ops": found.max_cpu_ops,
-        "sram_budget_bytes": found.sram_budget_bytes,
+        "max_cpu_ops": checked.max_cpu_ops,
+        "sram_budget_bytes": checked.sram_budget_bytes,
     }
     return Answer(
         {
             **allowed,
             **document(report, cost),
             **needs.as_dict(),
-            "layers": [row.as_dict() for row in rows],
-            **({"cliffs": [row.as_dict() for row in steps]} if options.cliffs else {}),
+            "layers": [layer.as_dict() for layer in layers],
+            **({"cliffs": [cliff.as_dict() for cliff in steps]} if options.cliffs else {}),
         },
-        _text(found, cost, rows, steps, needs, console),
-        failures=(*found.failures, *needs.findings),
+        _text(checked, cost, layers, steps, needs, console),
+        failures=(*checked.failures, *needs.findings),
         diagnostics=report.diagnostics,
     )
 
 
 def _layers(
-    found: CheckReport, cost: CostReport | None, memory: MemoryReport | None, order: str | None
+    checked: CheckReport, cost: CostReport | None, memory: MemoryReport | None, order: str | None
 ) -> tuple[Layer, ...]:
     """Return the layers with what they cost.
 
@@ -135,13 +135,13 @@ def _layers(
     """
     from mizzen.analysis.layers import layers
 
-    if cost is None or found.artifact is None:
+    if cost is None or checked.artifact is None:
         return ()
-    return tuple(sorted_layers(layers(found.compilation, cost, memory), order))
+    return tuple(sorted_layers(layers(checked.compilation, cost, memory), order))
 
 
 def _cliffs(
-    options: argparse.Namespace, chosen: ResolvedTarget, rows: Sequence[Layer], console: Console
+    options: argparse.Namespace, chosen: ResolvedTarget, layers: Sequence[Layer], console: Console
 ) -> tuple[Cliff, ...]:
     """Compile neighbours of the layers that matter. E580 for what is not a TFLite network."""
     from mizzen.analysis.layers.cliffs import candidates, cliffs
@@ -165,7 +165,7 @@ def _cliffs(
         return tuple(
             cliffs(
                 model,
-                candidates(model, rows),
+                candidates(model, layers),
                 alone,
                 lambda done, of: shown(f"compiling neighbours of layers, {done} of {of}"),
             )
@@ -180,9 +180,9 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
 
     artifact = mizzen.load(options.artifact, options.accelerator_config)
     with console.progress(f"checking {options.artifact}"):
-        found = check_artifact(artifact)
+        checked = check_artifact(artifact)
     fit = _fit(options, artifact)
-    if not found.steps and fit is None:
+    if not checked.steps and fit is None:
         raise fail(
             "E206",
             f"{options.artifact} must have an NPU operator for its stream to be checked, and has "
@@ -194,16 +194,16 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
         {
             "artifact": str(options.artifact),
             "accelerator": artifact.accelerator,
-            **found.as_dict(),
+            **checked.as_dict(),
             **({} if fit is None else {"board": fit.as_dict()}),
         },
-        _artifact_text(artifact, found, fit, console),
+        _artifact_text(artifact, checked, fit, console),
         failures=[
             *not_as_compiled(artifact),
-            *found.findings,
+            *checked.findings,
             *(() if fit is None else fit.findings),
         ],
-        diagnostics=found.doubts,
+        diagnostics=checked.doubts,
     )
 
 
@@ -217,27 +217,27 @@ def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
 
 
 def _artifact_text(
-    artifact: Artifact, found: ArtifactCheck, fit: BoardFit | None, console: Console
+    artifact: Artifact, checked: ArtifactCheck, fit: BoardFit | None, console: Console
 ) -> str:
     from mizzen.analysis.checking.artifacts import NOT_KNOWN
 
-    rows = [("accelerator", artifact.accelerator or "unknown")]
-    for row in found.steps:
-        if row.report is None:
+    facts = [("accelerator", artifact.accelerator or "unknown")]
+    for step in checked.steps:
+        if step.report is None:
             text = "malformed"
         else:
-            hazards = count(len(row.findings), "hazard")
-            text = f"{count(row.report.operations, 'operation')}, {hazards}"
-        of = f"{row.subgraph}, " if row.subgraph else ""
-        rows.append((f"{of}step {row.step}", text))
-    if found.inferences:
-        ended = "executed" if found.fault is None else "stopped by a fault"
-        rows += [("run", f"{count(found.inferences, 'inference')}, {ended}")]
-    if found.steps:
-        rows += [("not known", "; ".join(NOT_KNOWN))]
+            hazards = count(len(step.findings), "hazard")
+            text = f"{count(step.report.operations, 'operation')}, {hazards}"
+        of = f"{step.subgraph}, " if step.subgraph else ""
+        facts.append((f"{of}step {step.step}", text))
+    if checked.inferences:
+        ended = "executed" if checked.fault is None else "stopped by a fault"
+        facts += [("run", f"{count(checked.inferences, 'inference')}, {ended}")]
+    if checked.steps:
+        facts += [("not known", "; ".join(NOT_KNOWN))]
     if fit is not None:
-        rows += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
-    return f"{one_line(artifact.name)}\n{fields(rows, width=console.width)}"
+        facts += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
+    return f"{one_line(artifact.name)}\n{fields(facts, width=console.width)}"
 
 
 def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
@@ -251,19 +251,19 @@ def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
 
 
 def _text(
-    found: CheckReport,
+    checked: CheckReport,
     cost: CostReport | None,
-    rows: Sequence[Layer],
+    layers: Sequence[Layer],
     steps: Sequence[Cliff],
     needs: Needs,
     console: Console,
 ) -> str:
-    report, wide = found.compilation, console.table_width
+    report, wide = checked.compilation, console.table_width
     summary = fields(summary_rows(report, cost, needs.memory), width=console.width)
     parts = [
         f"{one_line(report.model)}\n{summary}",
-        layers_text(rows, width=wide) if rows else operators_text(report, width=wide),
-        *(cliff_text(row, width=console.width) for row in steps),
+        layers_text(layers, width=wide) if layers else operators_text(report, width=wide),
+        *(cliff_text(cliff, width=console.width) for cliff in steps),
     ]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))

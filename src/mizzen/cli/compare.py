@@ -158,13 +158,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def _configurations(options: argparse.Namespace) -> list[Keywords]:
     """Return every pair of an accelerator and a memory mode, as keywords of compilations."""
-    found: list[Keywords] = []
+    asked: list[Keywords] = []
     for accelerator, mode in itertools.product(
         options.accelerator_config or [None], options.memory_mode or [None]
     ):
         one = {**vars(options), "accelerator_config": accelerator, "memory_mode": mode}
-        found.append(keywords(argparse.Namespace(**one)))
-    return found
+        asked.append(keywords(argparse.Namespace(**one)))
+    return asked
 
 
 def _precision(options: argparse.Namespace, console: Console) -> Answer:
@@ -191,12 +191,12 @@ def _precision(options: argparse.Namespace, console: Console) -> Answer:
         networks, names = two_networks(model, options.floating)
         arrays = _data(options, networks.inputs, console)
         data = Data(arrays, options.inputs, _seed(options))
-        found = measured(networks, *names, data)
+        precision = measured(networks, *names, data)
     return Answer(
-        as_dict(found),
-        precision_text(found, width=console.table_width),
-        failures=tuple(failures_of(found, options.min_sqnr)),
-        diagnostics=tuple(notes_of(found)),
+        as_dict(precision),
+        precision_text(precision, width=console.table_width),
+        failures=tuple(failures_of(precision, options.min_sqnr)),
+        diagnostics=tuple(notes_of(precision)),
     )
 
 
@@ -247,12 +247,15 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         change(f"comparing {model}")
         arrays = _arrays(options, compared[0], console)
         inputs = Inputs(arrays, options.inputs, _seed(options), options.run)
-        found = run_all(compared, target, inputs)
+        comparison = run_all(compared, target, inputs)
     return Answer(
-        {"artifact": compared[0].artifact.name, **as_dict(found)},
-        comparison_text(found, width=console.table_width),
-        failures=(*doubts, *failures_of(found)),
-        diagnostics=(*(row for side in compared for row in _diagnostics(side)), *notes_of(found)),
+        {"artifact": compared[0].artifact.name, **as_dict(comparison)},
+        comparison_text(comparison, width=console.table_width),
+        failures=(*doubts, *failures_of(comparison)),
+        diagnostics=(
+            *(diagnostic for side in compared for diagnostic in _diagnostics(side)),
+            *notes_of(comparison),
+        ),
     )
 
 
@@ -298,25 +301,25 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
             f"the command line is wrong: nothing is left to compare: {told[0].message}",
             help="mizzen targets lists what goes with each accelerator",
         )
-    rows = growths(versions, baseline, allowances)
+    changes = growths(versions, baseline, allowances)
     text = versions_text(versions, width=console.table_width)
     if options.baseline is not None:
-        text += "\n\n" + growth_text(rows, options.baseline, width=console.width)
+        text += "\n\n" + growth_text(changes, options.baseline, width=console.width)
     files: dict[str, bytes] = {}
     if options.write_baseline is not None:
         files[options.write_baseline] = versions_file(versions)
     if options.markdown is not None and options.markdown != STDOUT:
-        files[options.markdown] = markdown(rows).encode()
+        files[options.markdown] = markdown(changes).encode()
     write_files({Path(file): data for file, data in files.items()})
     if files:
         text += "\n\nWritten\n" + "\n".join(f"  {one_line(file)}" for file in files)
     if options.markdown == STDOUT:
-        text = markdown(rows).rstrip("\n")
+        text = markdown(changes).rstrip("\n")
     return Answer(
-        {**versions_as_dict(versions), "growth": _growth_data(rows)},
+        {**versions_as_dict(versions), "growth": _growth_data(changes)},
         text,
-        failures=tuple(failures_of(rows)),
-        diagnostics=(*told, *(notes_of(rows, options.baseline) if options.baseline else ())),
+        failures=tuple(failures_of(changes)),
+        diagnostics=(*told, *(notes_of(changes, options.baseline) if options.baseline else ())),
     )
 
 
@@ -365,11 +368,11 @@ def _skipped(asked: Keywords, error: MizzenError) -> Diagnostic:
     )
 
 
-def _growth_data(rows: tuple[VersionGrowth, ...]) -> list[dict[str, object]]:
+def _growth_data(versions: tuple[VersionGrowth, ...]) -> list[dict[str, object]]:
     return [
         {
-            "model": row.version.model,
-            "configuration": dict(row.version.configuration),
+            "model": grown.version.model,
+            "configuration": dict(grown.version.configuration),
             "measures": {
                 growth.measure.value: {
                     "before": growth.before,
@@ -378,9 +381,9 @@ def _growth_data(rows: tuple[VersionGrowth, ...]) -> list[dict[str, object]]:
                     "allowance": str(growth.allowance),
                     "where": dict(growth.where),
                 }
-                for growth in row.growths
+                for growth in grown.growths
             },
         }
-        for row in rows
-        if row.before is not None
+        for grown in versions
+        if grown.before is not None
     ]

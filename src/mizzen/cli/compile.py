@@ -95,8 +95,8 @@ def write(
 
 def written_text(files: Iterable[Path], *, width: int) -> str:
     """List files that were written, with their sizes."""
-    rows = [(str(path), size(path.stat().st_size)) for path in files]
-    return f"Written\n{fields(rows, width=width)}"
+    facts = [(str(path), size(path.stat().st_size)) for path in files]
+    return f"Written\n{fields(facts, width=width)}"
 
 
 def _replaced(path: Path, report: CompileReport) -> Iterator[Diagnostic]:
@@ -106,8 +106,8 @@ def _replaced(path: Path, report: CompileReport) -> Iterator[Diagnostic]:
     if not path.is_file():
         return
     before = read_sidecar(path, path.read_bytes())
-    one, other = (None if row is None else row.configuration["accelerator"]
-                  for row in (before, report))  # fmt: skip
+    one, other = (None if each is None else each.configuration["accelerator"]
+                  for each in (before, report))  # fmt: skip
     if one not in (None, other):
         yield Diagnostic(
             "W310",
@@ -125,8 +125,8 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
     from mizzen.analysis.files import sums
     from mizzen.report.compilation import as_dict
 
-    found = {key: value for key, value in as_dict(report).items() if key != "origins"}
-    return found if cost is None else {**found, "cost": sums(cost)}
+    told = {key: value for key, value in as_dict(report).items() if key != "origins"}
+    return told if cost is None else {**told, "cost": sums(cost)}
 
 
 def _text(

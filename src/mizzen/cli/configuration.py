@@ -171,7 +171,7 @@ def _add_generator_options(parser: argparse.ArgumentParser) -> None:
 
 
 def keywords(options: argparse.Namespace) -> Keywords:
-    """Return what the options say."""
+    """Return the keywords of a compilation, of the options."""
     return Keywords(
         accelerator=options.accelerator_config,
         config=tuple(options.config) if options.config else None,
@@ -187,7 +187,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
 
 
 def _generation(options: argparse.Namespace) -> dict[str, str]:
-    """Return what says whose code it is to be, which only one family asks."""
+    """Return the options about whose code it is to be, which only one family asks."""
     named = {"generator": options.generator, "search": options.search}
     return {name: value for name, value in named.items() if value is not None}
 

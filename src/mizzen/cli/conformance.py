@@ -84,46 +84,46 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     configurations = [resolve(name, optimise=options.optimise) for name in names]
     compiler = Compiler(options.compiler)
     console.note(f"{count(len(chosen), 'network')} through {compiler.label} on {', '.join(names)}")
-    rows: list[Row] = []
+    outcomes: list[Row] = []
     number = len(chosen) * len(names)
     with console.progress("running the networks") as show:
-        for row in run(chosen, compiler, configurations, options.inputs):
-            rows.append(row)
-            show(f"{len(rows)} of {number} networks, {row.case} on {row.accelerator}")
+        for outcome in run(chosen, compiler, configurations, options.inputs):
+            outcomes.append(outcome)
+            show(f"{len(outcomes)} of {number} networks, {outcome.case} on {outcome.accelerator}")
     document = {
         "compiler": compiler.value,
         "accelerators": list(names),
         "optimise": options.optimise,
         "inputs": options.inputs,
-        "rows": [row.as_dict() for row in rows],
+        "rows": [each.as_dict() for each in outcomes],
     }
     if options.format == "markdown":
         from mizzen.conformance.table import markdown
 
-        text = markdown(rows, names)
+        text = markdown(outcomes, names)
     else:
-        text = _text(rows, names, console)
-    return Answer(document, text, failures=_failures(rows))
+        text = _text(outcomes, names, console)
+    return Answer(document, text, failures=_failures(outcomes))
 
 
-def _text(rows: Sequence[Row], names: Sequence[str], console: Console) -> str:
+def _text(outcomes: Sequence[Row], names: Sequence[str], console: Console) -> str:
     from mizzen.conformance.table import FOOTNOTE, findings, heading, lines
 
     headings = ("operator", "type", *names)
-    cells = [(line.operator, line.dtype, *line.cells) for line in lines(rows, names)]
+    cells = [(line.operator, line.dtype, *line.cells) for line in lines(outcomes, names)]
     parts = [f"Networks\n{table(cells, width=console.width, headings=headings)}"]
-    found = findings(rows)
-    for verdict in dict.fromkeys(finding.verdict for finding in found):
-        alike = [finding for finding in found if finding.verdict is verdict]
+    grouped = findings(outcomes)
+    for verdict in dict.fromkeys(finding.verdict for finding in grouped):
+        alike = [finding for finding in grouped if finding.verdict is verdict]
         parts.append("\n".join([heading(verdict), *_details(alike, len(names), console)]))
-    if any(row.exception is not None for row in rows):
+    if any(outcome.exception is not None for outcome in outcomes):
         parts.append(FOOTNOTE)
     return "\n\n".join(parts)
 
 
-def _details(found: Sequence[Finding], accelerators: int, console: Console) -> Iterator[str]:
+def _details(findings: Sequence[Finding], accelerators: int, console: Console) -> Iterator[str]:
     """Write a paragraph for each finding: the networks, and below what there is to say."""
-    for finding in found:
+    for finding in findings:
         everywhere = len(finding.accelerators) == accelerators
         where = "" if everywhere else f" on {', '.join(finding.accelerators)}"
         names = f"{', '.join(finding.cases)}{where}"
@@ -133,14 +133,14 @@ def _details(found: Sequence[Finding], accelerators: int, console: Console) -> I
                 yield paragraph(said, width=console.width, indent="    ")
 
 
-def _failures(rows: Sequence[Row]) -> list[Diagnostic]:
-    wrong = [row for row in rows if not row.holds]
+def _failures(outcomes: Sequence[Row]) -> list[Diagnostic]:
+    wrong = [outcome for outcome in outcomes if not outcome.holds]
     if not wrong:
         return []
     return [
         Diagnostic(
             "E723",
             "every network must be exact, on the CPU or a documented exception, and "
-            f"{len(wrong)} of {len(rows)} are not",
+            f"{len(wrong)} of {len(outcomes)} are not",
         )
     ]

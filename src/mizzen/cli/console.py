@@ -157,7 +157,7 @@ class Console:
 
 
 def counted(show: Callable[[str], None], total: int, noun: str) -> Callable[[int], None]:
-    """Return what shows how much of a work is done, and how long the rest will take."""
+    """Return a function that shows how much of a work is done, and how long the rest will take."""
     start = time.monotonic()
 
     def done(number: int) -> None:

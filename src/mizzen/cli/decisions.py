@@ -8,51 +8,51 @@ from mizzen.cli.layout import fields
 from mizzen.report.decisions import Decision, PricedBlock, Shape
 
 
-def decisions_text(index: int, rows: Iterable[Decision], width: int) -> str:
+def decisions_text(index: int, decisions: Iterable[Decision], width: int) -> str:
     """Write what was decided for each operation of a step."""
     parts = [f"Decisions of step {index}"]
-    for row in rows:
-        of = f", {row.operator}" if row.operator else ""
-        parts.append(f"  word {row.command}: {row.name}{of}, {row.shape}")
-        parts.append(fields(_fields(row), width=width, indent="    "))
+    for decision in decisions:
+        of = f", {decision.operator}" if decision.operator else ""
+        parts.append(f"  word {decision.command}: {decision.name}{of}, {decision.shape}")
+        parts.append(fields(_fields(decision), width=width, indent="    "))
     return "\n".join(parts)
 
 
-def _fields(row: Decision) -> list[tuple[str, str]]:
-    found = [("block", _block(row.block, row.order) + _price(row.taken))]
-    if row.other is not None:
-        name = "next best" if _is_less(row.taken, row.other) else "better alone"
-        other = _block(row.other.block, row.other.order) + _price(row.other)
-        found.append((name, f"{other}, of {row.fitting:,} that fit"))
-    *inputs, output = row.layouts
-    found.append(("layout", f"{', '.join(inputs)} -> {output}"))
-    if row.banks:
-        parts = [f"{part.holds} {part.start}..{part.end}" for part in row.banks]
-        found.append(("banks", ", ".join(parts)))
-    if row.constants:
-        found.append(("weights", f"read from {row.constants}"))
-    if row.table is not None:
-        found.append(("table", f"slot {row.table}"))
-    if row.before:
-        found.append(("transfers", "; ".join(row.before)))
-    found.append(("waits", ", ".join([*row.waits, f"BLOCKDEP {row.blockdep}"])))
-    found.append(("cycles", f"{row.cycles:,}, {row.bound} for most of them"))
-    return found
+def _fields(decision: Decision) -> list[tuple[str, str]]:
+    facts = [("block", _block(decision.block, decision.order) + _price(decision.taken))]
+    if decision.other is not None:
+        name = "next best" if _is_less(decision.taken, decision.other) else "better alone"
+        other = _block(decision.other.block, decision.other.order) + _price(decision.other)
+        facts.append((name, f"{other}, of {decision.fitting:,} that fit"))
+    *inputs, output = decision.layouts
+    facts.append(("layout", f"{', '.join(inputs)} -> {output}"))
+    if decision.banks:
+        parts = [f"{part.holds} {part.start}..{part.end}" for part in decision.banks]
+        facts.append(("banks", ", ".join(parts)))
+    if decision.constants:
+        facts.append(("weights", f"read from {decision.constants}"))
+    if decision.table is not None:
+        facts.append(("table", f"slot {decision.table}"))
+    if decision.before:
+        facts.append(("transfers", "; ".join(decision.before)))
+    facts.append(("waits", ", ".join([*decision.waits, f"BLOCKDEP {decision.blockdep}"])))
+    facts.append(("cycles", f"{decision.cycles:,}, {decision.bound} for most of them"))
+    return facts
 
 
 def _is_less(taken: PricedBlock | None, other: PricedBlock) -> bool:
     return taken is None or _sum(taken) <= _sum(other)
 
 
-def _sum(row: PricedBlock) -> int:
-    return row.cycles + row.vela_cycles
+def _sum(priced: PricedBlock) -> int:
+    return priced.cycles + priced.vela_cycles
 
 
 def _block(block: Shape, order: str) -> str:
     return "x".join(map(str, block)) + (f", {order}" if order else "")
 
 
-def _price(row: PricedBlock | None) -> str:
-    if row is None:
+def _price(priced: PricedBlock | None) -> str:
+    if priced is None:
         return ""
-    return f": {row.cycles:,} cycles alone, {row.vela_cycles:,} by Vela's formula"
+    return f": {priced.cycles:,} cycles alone, {priced.vela_cycles:,} by Vela's formula"

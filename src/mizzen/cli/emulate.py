@@ -104,13 +104,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.files import write_file
 
     firmware, accelerator, doubts = _firmware(options, console)
-    rows = [
+    facts = [
         ("board", options.board),
         ("accelerator", accelerator),
         ("processor", f"Cortex-{options.cpu.upper()}"),
         *([("injected", options.inject)] if options.inject else []),
     ]
-    console.note(fields(rows, width=console.width))
+    console.note(fields(facts, width=console.width))
     chosen = Options(
         core=Core(options.cpu),
         fault=Fault(options.inject) if options.inject else None,
@@ -128,7 +128,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         **result.as_dict(),
     }
     if options.trace:
-        trace = [row.as_dict() for row in result.trace]
+        trace = [event.as_dict() for event in result.trace]
         write_file(Path(options.trace), (json.dumps(trace, indent=1) + "\n").encode())
     text = _text(result, console.width)
     diagnostics = (*doubts, *result.notes)
@@ -169,19 +169,19 @@ def _inputs(artifact: Artifact, given: Sequence[str], console: Console) -> Seque
         return read_inputs(given, artifact.inputs, console.note)
     import numpy as np
 
-    return [np.zeros(row.shape, row.dtype) for row in artifact.inputs]
+    return [np.zeros(info.shape, info.dtype) for info in artifact.inputs]
 
 
 def _text(result: EmulationResult, width: int) -> str:
     parts = [f"Output\n{quoted_lines(result.output)}"] if result.output else []
     runs = result.invocations[:SHOWN_INVOCATIONS]
     if runs:
-        rows = [
-            (str(index), f"{row.cycles.total:,}", f"{row.status:#010x}")
-            for index, row in enumerate(runs)
+        lines = [
+            (str(index), f"{run.cycles.total:,}", f"{run.status:#010x}")
+            for index, run in enumerate(runs)
         ]
         headings = ("run", "cycles", "STATUS")
-        shown = table(rows, width=width, headings=headings, right=(0, 1))
+        shown = table(lines, width=width, headings=headings, right=(0, 1))
         more = result.invocation_count - len(runs)
         others = f"\n  and {more:,} more" if more else ""
         parts.append(f"NPU (cycles are estimates)\n{shown}{others}")

@@ -45,18 +45,18 @@ class Ending:
 
     def heed(self) -> None:
         """Heed the signals that this process was not told to ignore, as `nohup` does."""
-        asked = [row for row in ENDING if signal.getsignal(row) is not signal.SIG_IGN]
+        asked = [each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN]
         reading, writing = os.pipe()
         os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         threading.Thread(target=_end_at_last, args=(reading,), daemon=True).start()
-        for row in asked:
-            signal.signal(row, self._hear)
+        for signal_ in asked:
+            signal.signal(signal_, self._hear)
 
     def ignore_more(self) -> None:
         """Ignore signals from now on: Python's own end would give them the system's effect."""
-        for row in ENDING:
-            signal.signal(row, signal.SIG_IGN)
+        for signal_ in ENDING:
+            signal.signal(signal_, signal.SIG_IGN)
 
     def _hear(self, number: int, _: FrameType | None) -> None:
         """Ask once: a second signal must not break what the first has begun to end."""

@@ -174,7 +174,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         listener = Listener(
             counted(show, opened.data.size, "sample"), console.note, warnings.append
         )
-        found = judge(
+        evaluation = judge(
             artifact,
             samples,
             judgement,
@@ -183,9 +183,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             listener=listener,
         )
     return Answer(
-        {"artifact": str(options.artifact), **_document(found)},
-        _text(found, console),
-        failures=_failures(found, options),
+        {"artifact": str(options.artifact), **_document(evaluation)},
+        _text(evaluation, console),
+        failures=_failures(evaluation, options),
         diagnostics=(*artifact.notes, *warnings),
     )
 
@@ -194,25 +194,25 @@ def _data_text(name: str, size: int, console: Console) -> str:
     return fields([("data".ljust(11), f"{name}, {count(size, 'sample')}")], width=console.width)
 
 
-def _document(found: Evaluation) -> dict[str, object]:
-    data = found.as_dict()
+def _document(evaluation: Evaluation) -> dict[str, object]:
+    data = evaluation.as_dict()
     del data["artifact"]
     return data
 
 
-def _text(found: Evaluation, console: Console) -> str:
-    work = count(found.samples, "sample")
-    if found.inferences != found.samples:
-        work += f", {count(found.inferences, 'inference')},"
-    parts = [f"{work} in {duration(found.seconds)}"]
-    rows = [(row.name, _value(row)) for row in found.metrics]
-    parts[0] += f"\n{table(rows, width=console.width)}" if rows else ""
-    if found.confusion is not None:
-        parts.append(_confusion_text(found.confusion, console))
-    if found.mistakes:
-        parts.append(_mistakes_text(found, console))
-    if found.reference is not None:
-        parts.append(_reference_text(found.reference, console))
+def _text(evaluation: Evaluation, console: Console) -> str:
+    work = count(evaluation.samples, "sample")
+    if evaluation.inferences != evaluation.samples:
+        work += f", {count(evaluation.inferences, 'inference')},"
+    parts = [f"{work} in {duration(evaluation.seconds)}"]
+    lines = [(metric.name, _value(metric)) for metric in evaluation.metrics]
+    parts[0] += f"\n{table(lines, width=console.width)}" if lines else ""
+    if evaluation.confusion is not None:
+        parts.append(_confusion_text(evaluation.confusion, console))
+    if evaluation.mistakes:
+        parts.append(_mistakes_text(evaluation, console))
+    if evaluation.reference is not None:
+        parts.append(_reference_text(evaluation.reference, console))
     return "\n\n".join(parts)
 
 
@@ -220,58 +220,66 @@ def _value(metric: Metric) -> str:
     return f"{metric.value:.4f}" if abs(metric.value) < 10 else f"{metric.value:.6g}"
 
 
-def _confusion_text(found: Confusion, console: Console) -> str:
+def _confusion_text(confusion: Confusion, console: Console) -> str:
     """Write which class came where which one was right; of many classes, how many were found."""
-    if len(found.classes) > LARGEST_TABLE:
+    if len(confusion.classes) > LARGEST_TABLE:
         worst = sorted(
-            (row[place] / sum(row), name, row[place], sum(row))
-            for place, (name, row) in enumerate(zip(found.classes, found.counts, strict=True))
-            if sum(row)
+            (counts[place] / sum(counts), name, counts[place], sum(counts))
+            for place, (name, counts) in enumerate(
+                zip(confusion.classes, confusion.counts, strict=True)
+            )
+            if sum(counts)
         )[:LARGEST_TABLE]
         cells = [(name, f"{right:,} of {total:,}") for _, name, right, total in worst]
         return f"Classes that are found least\n{table(cells, width=console.width)}"
     cells = [
-        (name, *(str(number) if number else "." for number in row), share(row[place], sum(row)))
-        for place, (name, row) in enumerate(zip(found.classes, found.counts, strict=True))
-        if sum(row)
+        (
+            name,
+            *(str(number) if number else "." for number in counts),
+            share(counts[place], sum(counts)),
+        )
+        for place, (name, counts) in enumerate(
+            zip(confusion.classes, confusion.counts, strict=True)
+        )
+        if sum(counts)
     ]
-    headings = ("label", *found.classes, "found")
+    headings = ("label", *confusion.classes, "found")
     right = range(1, len(headings))
     lines = table(cells, width=console.width, headings=headings, right=right)
     return f"Labels by row, outputs by column\n{lines}"
 
 
-def _mistakes_text(found: Evaluation, console: Console) -> str:
-    more = found.wrong - len(found.mistakes)
-    rows = [(name,) for name in found.mistakes] + ([(f"and {more:,} more",)] if more else [])
-    return f"Mistakes\n{table(rows, width=console.width)}"
+def _mistakes_text(evaluation: Evaluation, console: Console) -> str:
+    more = evaluation.wrong - len(evaluation.mistakes)
+    lines = [(name,) for name in evaluation.mistakes] + ([(f"and {more:,} more",)] if more else [])
+    return f"Mistakes\n{table(lines, width=console.width)}"
 
 
-def _reference_text(found: Reference, console: Console) -> str:
+def _reference_text(reference: Reference, console: Console) -> str:
     from mizzen.report.evaluation import SAME_CLASS
 
-    agreement = found.agreement
-    rows = [(row.name, _value(row)) for row in found.metrics]
+    agreement = reference.agreement
+    lines = [(metric.name, _value(metric)) for metric in reference.metrics]
     if agreement.same_class is not None:
-        rows.append((SAME_CLASS, f"{agreement.same_class:.4f}"))
-    rows += [
+        lines.append((SAME_CLASS, f"{agreement.same_class:.4f}"))
+    lines += [
         ("equal", f"{agreement.equal:,} of {count(agreement.judged, 'output')}"),
         ("difference", f"{agreement.largest_difference:.4g} at most, "
          f"{agreement.mean_difference:.4g} in the mean"),
     ]  # fmt: skip
-    return f"Reference {one_line(found.name)}\n{fields(rows, width=console.width)}"
+    return f"Reference {one_line(reference.name)}\n{fields(lines, width=console.width)}"
 
 
-def _failures(found: Evaluation, options: argparse.Namespace) -> list[Diagnostic]:
+def _failures(evaluation: Evaluation, options: argparse.Namespace) -> list[Diagnostic]:
     failures: list[Diagnostic] = []
     wanted: Sequence[tuple[str, str | None, float]] = [
-        *(("at least", *row) for row in options.at_least),
-        *(("at most", *row) for row in options.at_most),
+        *(("at least", *bound) for bound in options.at_least),
+        *(("at most", *bound) for bound in options.at_most),
     ]
     for word, name, value in wanted:
-        metric = found.metric(name)
+        metric = evaluation.metric(name)
         if metric is None:
-            known = ", ".join(row.name for row in found.metrics) or "none"
+            known = ", ".join(each.name for each in evaluation.metrics) or "none"
             raise fail(
                 "E250",
                 f"the metric {name or ''} must have been computed; there are {known}",

@@ -116,7 +116,7 @@ def _not_executed(artifact: Artifact) -> Iterator[Diagnostic]:
     """Warn of signatures of other subgraphs than the one that firmware executes."""
     from mizzen.diagnostics import Diagnostic, Severity
 
-    others = [row.name for row in artifact.contents.signatures if row.subgraph]
+    others = [signature.name for signature in artifact.contents.signatures if signature.subgraph]
     if others:
         yield Diagnostic(
             "W312",
@@ -133,7 +133,7 @@ def _indented(lines: Sequence[str]) -> Sequence[str]:
 
 def _table(project: Project, board: Board, accelerator: str | None, console: Console) -> str:
     mode = board.mode(project.memory_mode)
-    rows = [
+    facts = [
         ("board", f"{board.title}, {project.memory_mode}"),
         ("accelerator", accelerator or "none"),
         *(
@@ -144,4 +144,4 @@ def _table(project: Project, board: Board, accelerator: str | None, console: Con
         ("kernels", ", ".join(project.kernels) or "none"),
         ("example", count(project.inferences, "inference") if project.inferences else "none"),
     ]
-    return fields(rows, width=console.width)
+    return fields(facts, width=console.width)

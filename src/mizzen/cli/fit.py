@@ -27,8 +27,8 @@ CLOCK_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 def frequency(text: str) -> int:
     """Read the value of an option that is a clock: `400M`, `1.25GHz`, `32000000`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?:[hH][zZ])?", text)
-    hertz = 0 if found is None else round(float(found[1]) * CLOCK_UNITS[found[2].lower()])
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?:[hH][zZ])?", text)
+    hertz = 0 if parts is None else round(float(parts[1]) * CLOCK_UNITS[parts[2].lower()])
     if hertz <= 0:
         raise argparse.ArgumentTypeError(f"a clock is written like 400M or 1.2G, not like {text!r}")
     return hertz
@@ -61,7 +61,7 @@ def board_of(options: argparse.Namespace) -> Board | None:
 
 
 def for_board(asked: Keywords, board: Board | None) -> Keywords:
-    """Return what is asked for, with the board's NPU and memory mode where none is."""
+    """Return the keywords, with the board's NPU and memory mode where none is."""
     if board is None:
         return asked
     changed = asked.copy()
@@ -77,9 +77,9 @@ def _mode(board: Board, accelerator: str | None) -> str | None:
     from mizzen.compiler.options import DEFAULT_ACCELERATOR
     from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
-    row = ACCELERATORS.get(accelerator or DEFAULT_ACCELERATOR)
+    npu = ACCELERATORS.get(accelerator or DEFAULT_ACCELERATOR)
     names = [name for mode in board.modes for name in mode.names]
-    if row is None or row.traits.memory_mode in names:
+    if npu is None or npu.traits.memory_mode in names:
         return None
     return names[0]
 
@@ -108,18 +108,18 @@ class Needs:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON-ready data."""
-        found: dict[str, object] = {}
+        data: dict[str, object] = {}
         if self.memory is not None:
-            found["memory"] = {
+            data["memory"] = {
                 "bytes": dict(self.memory.by_memory),
                 "arena_bytes": self.memory.arena_bytes,
                 "file_bytes": self.memory.file_bytes,
             }
         if self.fit is not None:
-            found["board"] = self.fit.as_dict()
+            data["board"] = self.fit.as_dict()
         if self.seconds is not None:
-            found["time"] = {"clock_hz": self.clock_hz, "seconds": self.seconds}
-        return found
+            data["time"] = {"clock_hz": self.clock_hz, "seconds": self.seconds}
+        return data
 
 
 def needs_of_network(
@@ -150,7 +150,7 @@ def needs_of_network(
 
 
 def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Remedy | None:
-    """Return what says what would help, of the memory modes that the board has."""
+    """Return the advice on what would help, of the memory modes that the board has."""
     report = artifact.report
     if report is None or compile_again is None:
         return None
@@ -165,26 +165,28 @@ def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Re
 
 
 def needs_text(needs: Needs, console: Console) -> str:
-    """Return what is needed of a board, and the time at a clock, for people; else nothing."""
-    rows: list[tuple[str, str]] = []
+    """Return a text about the needs of a board and the time at a clock; empty without."""
+    facts: list[tuple[str, str]] = []
     if needs.fit is not None:
-        rows += headroom_rows(needs.fit)
+        facts += headroom_rows(needs.fit)
     if needs.seconds is not None and needs.clock_hz is not None:
         microseconds = f"{needs.seconds * 1e6:,.1f} us"
-        rows.append(("time", f"{needs.cycles:,} cycles, {microseconds} at {_mega(needs.clock_hz)}"))
-    if not rows:
+        facts.append(
+            ("time", f"{needs.cycles:,} cycles, {microseconds} at {_mega(needs.clock_hz)}")
+        )
+    if not facts:
         return ""
     title = "At another clock" if needs.fit is None else f"On {needs.fit.board.title}"
-    return f"{title}\n{fields(rows, width=console.width)}"
+    return f"{title}\n{fields(facts, width=console.width)}"
 
 
 def headroom_rows(fit: BoardFit) -> list[tuple[str, str]]:
-    """Return what each memory of the board holds and has left."""
-    rows = [("memory mode", fit.memory_mode)]
-    for row in fit.headroom:
-        left = f"{size(row.left_bytes)} left" if row.left_bytes >= 0 else "too small"
-        rows.append((row.memory, f"{size(row.used_bytes)} of {size(row.size_bytes)}, {left}"))
-    return rows
+    """Return the bytes that each memory of the board holds and has left."""
+    facts = [("memory mode", fit.memory_mode)]
+    for room in fit.headroom:
+        left = f"{size(room.left_bytes)} left" if room.left_bytes >= 0 else "too small"
+        facts.append((room.memory, f"{size(room.used_bytes)} of {size(room.size_bytes)}, {left}"))
+    return facts
 
 
 def _mega(clock_hz: float) -> str:

@@ -116,17 +116,17 @@ def _reader(
     def read() -> Array:
         import numpy as np
 
-        found = files_at(Path(path), info, forms)
-        for said in found.notes:
+        files = files_at(Path(path), info, forms)
+        for said in files.notes:
             note(said)
-        return merged(np.concatenate(found.column.read()), info)
+        return merged(np.concatenate(files.column.read()), info)
 
     return read
 
 
-def merged(rows: Array, info: TensorInfo) -> Array:
+def merged(inferences: Array, info: TensorInfo) -> Array:
     """Return inferences `[N, *shape]` in the form of an input whose first extent, 1, is N."""
-    return rows.reshape(-1, *info.shape[1:]) if info.shape[:1] == (1,) else rows
+    return inferences.reshape(-1, *info.shape[1:]) if info.shape[:1] == (1,) else inferences
 
 
 def _wrong_number(number: int, infos: Sequence[TensorInfo]) -> MizzenError:

@@ -96,14 +96,14 @@ def named_table(
     headings: Sequence[str],
     right: Sequence[int] = (),
 ) -> str:
-    """Write rows in aligned columns and behind each a name, in what room there is in its line.
+    """Write rows in aligned columns and after each a name, in what room there is in its line.
 
     `headings` end with that of the names.
     """
     widths = [max(map(len, column)) for column in zip(headings[:-1], *rows, strict=True)]
     room = width - len(GAP) - sum(len(GAP) + column for column in widths)
     room = max(room, NARROWEST_LAST_COLUMN)
-    lines = [(*row, name_in(name, room)) for row, name in zip(rows, names, strict=True)]
+    lines = [(*line, name_in(name, room)) for line, name in zip(rows, names, strict=True)]
     return table(lines, width=width, headings=headings, right=right)
 
 

@@ -84,7 +84,7 @@ def make_parser() -> Parser:
 
 
 def help_texts() -> dict[str, str]:
-    """Return what `--help` prints, for the program and each verb: ``mizzen compile`` -> text."""
+    """Return the texts of `--help`, for the program and each verb: ``mizzen compile`` -> text."""
     return {name: parser.format_help() for name, parser in _make_parsers(VERBS).items()}
 
 

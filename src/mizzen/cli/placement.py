@@ -36,14 +36,14 @@ GONE = {"folded": "constants of the artifact now", "unused": "nothing takes what
 
 
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
-    """Say which configuration is in force, and what of it nobody asked for."""
-    rows: list[tuple[str, str]] = []
-    for row in chosen.backend.configuration_lines(chosen.configuration):
-        value = row.value if isinstance(row.value, str) else size(row.value)
-        rows.append((row.label, f"{value} (default)" if row.is_default else value))
+    """Say which configuration is in force, and what of it was not asked for."""
+    facts: list[tuple[str, str]] = []
+    for line in chosen.backend.configuration_lines(chosen.configuration):
+        value = line.value if isinstance(line.value, str) else size(line.value)
+        facts.append((line.label, f"{value} (default)" if line.is_default else value))
     if chosen.configuration.ignore_ops:
-        rows.append(("on the CPU", ", ".join(chosen.configuration.ignore_ops)))
-    return fields(rows, width=width)
+        facts.append(("on the CPU", ", ".join(chosen.configuration.ignore_ops)))
+    return fields(facts, width=width)
 
 
 def artifact_text(artifact: Artifact, *, width: int) -> str:
@@ -55,26 +55,26 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
     from mizzen.artifact.steps import CpuStep
 
     kinds = (CpuStep, ControlStep, VariableStep, TorchStep, KernelStep)
-    steps = [step for row in artifact.subgraphs for step in row.steps]
-    on_cpu = sum(len(row.kinds) for row in steps if isinstance(row, kinds))
+    steps = [step for part in artifact.subgraphs for step in part.steps]
+    on_cpu = sum(len(step.kinds) for step in steps if isinstance(step, kinds))
     on_npu = count(sum(step.on_npu for step in steps), "NPU operator")
     operators = f"{on_npu}, {count(on_cpu, 'CPU operator')}" if on_cpu else on_npu
-    rows = [("artifact", f"{artifact.name}, {operators}")]
+    facts = [("artifact", f"{artifact.name}, {operators}")]
     if len(artifact.signatures) > 1:
-        rows += [("signatures", ", ".join(artifact.signatures))]
-    rows += [("accelerator", artifact.accelerator)] if artifact.accelerator else []
+        facts += [("signatures", ", ".join(artifact.signatures))]
+    facts += [("accelerator", artifact.accelerator)] if artifact.accelerator else []
     if artifact.report is not None:
         configuration = artifact.report.configuration
-        rows += [
+        facts += [
             (label, configuration[name]) for name, label in SHOWN_SETTINGS if name in configuration
         ]
-    return fields(rows, width=width)
+    return fields(facts, width=width)
 
 
 def summary_rows(
     report: CompileReport, cost: CostReport | None = None, memory: MemoryReport | None = None
 ) -> list[tuple[str, str]]:
-    """Return what one looks at first: placement, memory, cycles."""
+    """Return the lines that one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
     work = f", {share(report.macs_on_npu, report.macs)} of {count(report.macs, 'MAC')}"
     areas = [
@@ -98,21 +98,24 @@ def summary_rows(
 
 def _subgraph_rows(report: CompileReport) -> Iterator[tuple[str, str]]:
     """Say for each of several subgraphs where its operators are, and what one execution takes."""
-    for row in report.subgraphs:
-        text = f"{len(row.on_npu)} of {count(len(row.placements), 'operator')}"
-        yield f"- {row.subgraph}", text + (f", {count(row.cycles, 'cycle')}" if row.on_npu else "")
+    for subgraph in report.subgraphs:
+        text = f"{len(subgraph.on_npu)} of {count(len(subgraph.placements), 'operator')}"
+        yield (
+            f"- {subgraph.subgraph}",
+            text + (f", {count(subgraph.cycles, 'cycle')}" if subgraph.on_npu else ""),
+        )
 
 
 def _gone_rows(report: CompileReport) -> Iterator[tuple[str, str]]:
     """Say which of the operators that nothing computes any more are in the figures."""
-    for rule in dict.fromkeys(row.rule for place in report.on_npu for row in place.reasons):
-        rows = [row for row in report.on_npu if any(it.rule == rule for it in row.reasons)]
-        kinds = ", ".join(dict.fromkeys(row.kind for row in rows))
-        yield rule, f"{count(len(rows), 'operator')} of these ({kinds}): {GONE.get(rule, rule)}"
+    for rule in dict.fromkeys(reason.rule for place in report.on_npu for reason in place.reasons):
+        gone = [place for place in report.on_npu if any(it.rule == rule for it in place.reasons)]
+        kinds = ", ".join(dict.fromkeys(place.kind for place in gone))
+        yield rule, f"{count(len(gone), 'operator')} of these ({kinds}): {GONE.get(rule, rule)}"
 
 
 def _runtime_rows(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, str]]:
-    """Say what the runtime takes, states of CPU operators included, or that nobody counted it."""
+    """Say what the runtime takes, states of CPU operators included, or that it was not counted."""
     if memory is None:
         if report.on_cpu:
             yield (
@@ -191,7 +194,7 @@ NO_TIMING_MODEL = "E573"
 
 
 def cost_of(artifact: Artifact | None) -> CostReport | None:
-    """Return what an artifact costs; None without one, and of a family without a timing model."""
+    """Return the costs of an artifact; None without one, and of a family without a timing model."""
     from mizzen.analysis.cost import cost_report
     from mizzen.diagnostics import MizzenError
 
@@ -228,20 +231,20 @@ def estimate(report: CompileReport, cost: CostReport | None) -> str:
 
 def operators_text(report: CompileReport, *, width: int) -> str:
     """List every operator with its placement and what it costs."""
-    rows = [
+    lines = [
         (
-            str(row.index),
-            row.kind,
-            row.device.value,
-            f"{row.macs:,}",
-            f"{row.cycles:,}" if row.device.value == "NPU" else "-",
+            str(placement.index),
+            placement.kind,
+            placement.device.value,
+            f"{placement.macs:,}",
+            f"{placement.cycles:,}" if placement.device.value == "NPU" else "-",
         )
-        for row in report.placements
+        for placement in report.placements
     ]
     headings = ("#", "type", "on", "MACs", "cycles", "output")
-    names = [f"{row.subgraph}: {row.name}" if row.subgraph else row.name
-             for row in report.placements]  # fmt: skip
-    text = named_table(rows, names, width=width, headings=headings, right=(0, 3, 4))
+    names = [f"{placement.subgraph}: {placement.name}" if placement.subgraph else placement.name
+             for placement in report.placements]  # fmt: skip
+    text = named_table(lines, names, width=width, headings=headings, right=(0, 3, 4))
     return f"Operators (cycles are estimates)\n{text}"
 
 
@@ -251,11 +254,13 @@ def core_clock_hz(configuration: Mapping[str, Any]) -> float | None:
     return values.get("core_clock")
 
 
-def cpu_text(rows: Sequence[OperatorPlacement], *, width: int) -> str:
+def cpu_text(placements: Sequence[OperatorPlacement], *, width: int) -> str:
     """Say which operators are on the CPU and why, operators of one kind and reason together."""
     groups: dict[tuple[str, str, tuple[Reason, ...]], list[OperatorPlacement]] = {}
-    for row in rows:
-        groups.setdefault((row.subgraph, row.kind, row.reasons), []).append(row)
+    for placement in placements:
+        groups.setdefault((placement.subgraph, placement.kind, placement.reasons), []).append(
+            placement
+        )
     parts = ["On the CPU"]
     for (_, kind, reasons), members in groups.items():
         parts.append(_members(kind, members, width=width))
@@ -267,8 +272,8 @@ def _members(kind: str, members: Sequence[OperatorPlacement], *, width: int) -> 
     subgraph = members[0].subgraph
     of = f"{subgraph}, " if subgraph else ""
     if len(members) == 1:
-        (row,) = members
-        text = f"{of}operator {row.index} {kind}" + (f' -> "{row.name}"' if row.name else "")
+        (only,) = members
+        text = f"{of}operator {only.index} {kind}" + (f' -> "{only.name}"' if only.name else "")
         return paragraph(text, width=width, indent="  ")
     indices = ", ".join(str(member.index) for member in members)
     return paragraph(f"{of}operators {indices} {kind}", width=width, indent="  ")
@@ -276,12 +281,12 @@ def _members(kind: str, members: Sequence[OperatorPlacement], *, width: int) -> 
 
 def _reason_lines(reason: Reason, *, width: int) -> Iterator[str]:
     told = bool(reason.actual) and reason.actual in reason.message
-    rows = [
+    facts = [
         ("why", reason.message),
         ("limit", "" if told else reason.limit),
         ("actual", "" if told else reason.actual),
         ("rule", reason.source),
         ("help", reason.help),
     ]
-    rows = [(label, text) for label, text in rows if text]
-    yield fields(rows, width=width, indent=REASON_INDENT)
+    facts = [(label, text) for label, text in facts if text]
+    yield fields(facts, width=width, indent=REASON_INDENT)

@@ -80,15 +80,15 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         findings = findings_of(artifact, evaluation)
         page = render(report_page(findings)).encode()
     path = Path(options.output or Path(options.artifact).with_suffix(".html").name)
-    operations = sum(row.starts for stream in findings.streams for row in stream.work)
+    operations = sum(work.starts for stream in findings.streams for work in stream.work)
     files = [(path, f"the page: {count(operations, 'operation')} on the NPU", page)]
     files += _files(options, findings)
     write_files({path: data for path, _, data in files}, Path(options.csv) if options.csv else None)
-    rows = [(str(path), what) for path, what, _ in files]
-    document = {"files": [name for name, _ in rows], **findings_document(findings)}
-    text = f"Written\n{fields(rows, width=console.width)}"
+    lines = [(str(path), what) for path, what, _ in files]
+    document = {"files": [name for name, _ in lines], **findings_document(findings)}
+    text = f"Written\n{fields(lines, width=console.width)}"
     problem, *others = (*findings.problems, None)
-    diagnostics = [*artifact.doubts, *(row for row in others if row)]
+    diagnostics = [*artifact.doubts, *(other for other in others if other)]
     return Answer(document, text, diagnostics=diagnostics, error=problem)
 
 
@@ -113,7 +113,7 @@ def _require_known(options: argparse.Namespace, findings: Findings) -> None:
     """Refuse files of what is not known: E586 without costs, E588 without the model's operators."""
     asked = [name for name in ("trace", "csv", "model_explorer") if getattr(options, name)]
     if asked and findings.cost is None:
-        said = [row.message for row in findings.problems]
+        said = [problem.message for problem in findings.problems]
         raise fail(
             "E586",
             f"{findings.name} must have operations that can be timed for "
@@ -130,7 +130,7 @@ def _require_known(options: argparse.Namespace, findings: Findings) -> None:
 
 
 def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
-    """Return what an evaluation said. E587 for a file that is not of one."""
+    """Return the data of an evaluation. E587 for a file that is not of one."""
     if options.evaluation is None:
         return None
     from mizzen.documents import Form, Syntax, content_of, parse  # a verb's start waits for it

@@ -95,16 +95,16 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     folder = output_folder(options)
     paths = [folder / name for name in file_names(artifact.outputs)]
     write_arrays(dict(zip(paths, outputs, strict=True)), folder)
-    rows = list(zip(artifact.outputs, outputs, paths, strict=True))
+    results = list(zip(artifact.outputs, outputs, paths, strict=True))
     inferences = batch_of(arrays, artifact.inputs).size
     document = {
         **_head(options, artifact),
         "inferences": inferences,
         "seconds": seconds,
-        "outputs": [_data(*row) for row in rows],
+        "outputs": [_data(*result) for result in results],
     }
     head = f"{count(inferences, 'inference')} in {duration(seconds)}"
-    return Answer(document, _text(head, rows, console), diagnostics=artifact.notes)
+    return Answer(document, _text(head, results, console), diagnostics=artifact.notes)
 
 
 def _inferred(
@@ -119,22 +119,22 @@ def _inferred(
     if batch.size <= PART:
         return _outputs(network.run(*arrays))
     done = counted(show, batch.size, "inference")
-    rows: list[Sequence[Array]] = []
+    results: list[Sequence[Array]] = []
     number = 0
     for part in parts_of(batch, PART):
-        rows.append(_outputs(network.run(*part.arrays)))
+        results.append(_outputs(network.run(*part.arrays)))
         number += part.size
         done(number)
-    joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    joined = [np.concatenate(column) for column in zip(*results, strict=True)]
     return arrange(joined, network.outputs, batch)
 
 
-def _outputs(found: Array | tuple[Array, ...]) -> tuple[Array, ...]:
-    return found if isinstance(found, tuple) else (found,)
+def _outputs(outputs: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaReference:
-    """Return what is to be run, and write what it is. E200 for a TOSA file and an accelerator."""
+    """Return the network to run, and write what it is. E200 for a TOSA file and an accelerator."""
     import mizzen
 
     path = Path(options.artifact)
@@ -155,8 +155,8 @@ def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaRe
 
     reference = TosaReference(read_file(path), path.name)
     operations = count(len(reference.graph), "operation")
-    rows = [("network", f"{path.name}, {operations}"), ("executed", "as TOSA 1.0 says, on no NPU")]
-    console.note(fields(rows, width=console.width))
+    facts = [("network", f"{path.name}, {operations}"), ("executed", "as TOSA 1.0 says, on no NPU")]
+    console.note(fields(facts, width=console.width))
     return reference
 
 
@@ -192,13 +192,13 @@ def _data(info: TensorInfo, output: Array, path: Path) -> dict[str, object]:
     }
 
 
-def _text(head: str, rows: Sequence[tuple[TensorInfo, Array, Path]], console: Console) -> str:
+def _text(head: str, results: Sequence[tuple[TensorInfo, Array, Path]], console: Console) -> str:
     cells = [
         (info.name, f"{output.dtype}{shape(output.shape)}", str(path))
-        for info, output, path in rows
+        for info, output, path in results
     ]
     parts = [f"{one_line(head)}\n{table(cells, width=console.width)}".rstrip()]
-    for info, output, _ in rows:
+    for info, output, _ in results:
         values = output.ravel()[: math.prod(info.shape)]
         shown = " ".join(str(value) for value in values[:SHOWN_VALUES].tolist())
         more = " ..." if values.size > SHOWN_VALUES else ""

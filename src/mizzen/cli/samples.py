@@ -78,7 +78,7 @@ def numbers(text: str) -> tuple[float, ...]:
 
 
 def forms_of(options: argparse.Namespace) -> Forms:
-    """Return what the options say."""
+    """Return the forms of samples, of the options."""
     from mizzen.data.features import Features
     from mizzen.data.forms import Channels, Forms, ImageForm, Layout, Resize, SoundForm
 

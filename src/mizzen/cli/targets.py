@@ -36,28 +36,28 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """List what there is."""
     from mizzen.compiler.backend import backends
 
-    found = [backend.support(options.config) for backend in backends()]
+    supports = [backend.support(options.config) for backend in backends()]
     if options.operator is not None:
-        return _operator_answer(options.operator, found, console)
+        return _operator_answer(options.operator, supports, console)
     document = {
-        "accelerators": [row for each in found for row in each.accelerators],
-        "files": {name: row for each in found for name, row in each.files.items()},
-        "operators": _operators(found),
+        "accelerators": [accelerator for each in supports for accelerator in each.accelerators],
+        "files": {name: file for each in supports for name, file in each.files.items()},
+        "operators": _operators(supports),
         "rules": [
             {**rule.as_dict(), "operators": sorted(rule.operators)}
-            for each in found
+            for each in supports
             for rule in each.rules
         ],
-        "inferred": [row for each in found for row in each.inferred],
+        "inferred": [path for each in supports for path in each.inferred],
     }
-    parts = [_part(part, console) for each in found for part in each.parts]
+    parts = [_part(part, console) for each in supports for part in each.parts]
     parts.append("`mizzen targets --operator TYPE` gives an operator's limits.")
     return Answer(document, "\n\n".join(parts))
 
 
-def _operators(found: Sequence[Support]) -> dict[str, tuple[str, ...]]:
+def _operators(supports: Sequence[Support]) -> dict[str, tuple[str, ...]]:
     """Return the operators that an NPU has a form of, each with the products that have it."""
-    return {kind: npus for each in found for kind, npus in each.operators.items()}
+    return {kind: npus for each in supports for kind, npus in each.operators.items()}
 
 
 def _part(part: SupportTable | SupportText, console: Console) -> str:
@@ -65,8 +65,8 @@ def _part(part: SupportTable | SupportText, console: Console) -> str:
 
     if isinstance(part, SupportText):
         return f"{part.title}\n{paragraph(part.text, width=console.width, indent='  ')}"
-    rows = [tuple(map(_shown, row)) for row in part.rows]
-    text = table(rows, width=console.width, headings=part.headings, right=part.right)
+    lines = [tuple(map(_shown, line)) for line in part.rows]
+    text = table(lines, width=console.width, headings=part.headings, right=part.right)
     return f"{part.title}\n{text}"
 
 
@@ -74,10 +74,10 @@ def _shown(cell: Cell) -> str:
     return cell if isinstance(cell, str) else size(cell)
 
 
-def _operator_answer(name: str, found: Sequence[Support], console: Console) -> Answer:
+def _operator_answer(name: str, supports: Sequence[Support], console: Console) -> Answer:
     from mizzen.compiler.support import is_operator
 
-    known = _operators(found)
+    known = _operators(supports)
     spelled = {kind.upper(): kind for kind in known}
     kind = spelled.get(name.upper())
     if kind is None and is_operator(name.upper()):
@@ -86,7 +86,7 @@ def _operator_answer(name: str, found: Sequence[Support], console: Console) -> A
         close = difflib.get_close_matches(name.upper(), spelled, n=1)
         help = f"did you mean {spelled[close[0]]}?" if close else "`mizzen targets` lists them"
         raise fail("E204", f"--operator must be a type that an NPU has, not {name!r}", help=help)
-    rules = [rule for each in found for rule in each.rules if kind in rule.operators]
+    rules = [rule for each in supports for rule in each.rules if kind in rule.operators]
     parts = [f"{kind}\n{fields([('NPU', ', '.join(known[kind]))], width=console.width)}"]
     parts += [_rule_text(kind, rule, console) for rule in rules]
     document = {"type": kind, "npus": known[kind], "rules": [rule.as_dict() for rule in rules]}
@@ -101,10 +101,10 @@ def _without_form(kind: str, console: Console) -> Answer:
 
 
 def _rule_text(kind: str, rule: SupportRule, console: Console) -> str:
-    rows = [
+    facts = [
         ("NPU", ", ".join(rule.npus)),
         ("must have", rule.limit),
         ("help", rule.help),
         ("rule", rule.source),
     ]
-    return f"{kind}: {rule.id}\n{fields(rows, width=console.width)}"
+    return f"{kind}: {rule.id}\n{fields(facts, width=console.width)}"

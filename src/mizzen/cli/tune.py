@@ -100,14 +100,14 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             f"Repeats the chosen one\n  {command}",
             written_text(files.values(), width=console.width),
         ]
-        found = tuned.artifact.report
-        diagnostics = (*(found.diagnostics if found else ()), *replaced)
+        compilation = tuned.artifact.report
+        diagnostics = (*(compilation.diagnostics if compilation else ()), *replaced)
     failures = tuple(_failures(report))
     return Answer(document, "\n\n".join(parts), failures=failures, diagnostics=diagnostics)
 
 
 def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], None]:
-    """Return what shows how many compilations are done, and how long the others may take."""
+    """Return a function that shows how many compilations are done, and how long the rest takes."""
     start = time.monotonic()
 
     def tell(done: int, planned: int) -> None:
@@ -119,48 +119,48 @@ def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], N
 
 def _head(report: TuningReport, console: Console) -> str:
     tried = f"{count(report.tried, 'compilation')}; artifacts that differ: {report.distinct}"
-    rows = [("tried", tried)]
-    refused = [row for row in report.refused if row.code != DOES_NOT_FIT]
+    facts = [("tried", tried)]
+    refused = [refusal for refusal in report.refused if refusal.code != DOES_NOT_FIT]
     if refused:
-        rows.append(("refused", f"{len(refused)}: {refused[0].message}"))
-    rows.append(("as asked for", _measures(report.base)))
+        facts.append(("refused", f"{len(refused)}: {refused[0].message}"))
+    facts.append(("as asked for", _measures(report.base)))
     if report.chosen is not None:
-        rows.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))
-    return f"{one_line(report.model)}\n{fields(rows, width=console.width)}"
+        facts.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))
+    return f"{one_line(report.model)}\n{fields(facts, width=console.width)}"
 
 
 def _objective(report: TuningReport) -> str:
     return OBJECTIVES[report.objective.value]
 
 
-def _measures(row: Candidate) -> str:
+def _measures(candidate: Candidate) -> str:
     return (
-        f"{count(row.cycles, 'cycle')}, {size(row.sram_bytes)} SRAM, "
-        f"{size(row.constants_bytes)} constants"
+        f"{count(candidate.cycles, 'cycle')}, {size(candidate.sram_bytes)} SRAM, "
+        f"{size(candidate.constants_bytes)} constants"
     )
 
 
 def _front_text(report: TuningReport, console: Console) -> str:
     base = report.base
-    others = any(row.other_bytes for row in report.front)
+    others = any(candidate.other_bytes for candidate in report.front)
     headings = ["", "cycles", "", "SRAM", "", *(["other RAM"] if others else []), "constants"]
-    rows = [
+    lines = [
         [
-            ">" if row == report.chosen else "",
-            f"{row.cycles:,}",
-            _change(row.cycles, base.cycles),
-            f"{row.sram_bytes:,}",
-            _change(row.sram_bytes, base.sram_bytes),
-            *([f"{row.other_bytes:,}"] if others else []),
-            f"{row.constants_bytes:,}",
-            _proof(row),
-            str(row.choice),
+            ">" if candidate == report.chosen else "",
+            f"{candidate.cycles:,}",
+            _change(candidate.cycles, base.cycles),
+            f"{candidate.sram_bytes:,}",
+            _change(candidate.sram_bytes, base.sram_bytes),
+            *([f"{candidate.other_bytes:,}"] if others else []),
+            f"{candidate.constants_bytes:,}",
+            _proof(candidate),
+            str(candidate.choice),
         ]
-        for row in report.front
+        for candidate in report.front
     ]
     headings += ["proof", "options"]
     numbers = range(1, len(headings) - 2)
-    text = table(rows, width=console.width, headings=headings, right=tuple(numbers))
+    text = table(lines, width=console.width, headings=headings, right=tuple(numbers))
     return f"Front: nothing else is better in all of these (> chosen; memory in bytes)\n{text}"
 
 
@@ -169,10 +169,10 @@ def _change(now: int, before: int) -> str:
     return "" if now == before or not before else f"{100 * now / before - 100:+.1f} %"
 
 
-def _proof(row: Candidate) -> str:
-    if row.proof.differing:
+def _proof(candidate: Candidate) -> str:
+    if candidate.proof.differing:
         return "differs"
-    return f"exact, {row.proof.inputs}" if row.is_exact else "none"
+    return f"exact, {candidate.proof.inputs}" if candidate.is_exact else "none"
 
 
 def _command(model: str, asked: Keywords, choice: Choice) -> str:
@@ -182,14 +182,14 @@ def _command(model: str, asked: Keywords, choice: Choice) -> str:
 
 def _asked(asked: Keywords, choice: Choice) -> Iterator[str]:
     """Return the words of what the user asked for, but what a choice says anew."""
-    rows: Sequence[tuple[str, str | None]] = (
+    words: Sequence[tuple[str, str | None]] = (
         ("--accelerator-config", asked["accelerator"]),
         *(("--config", name) for name in asked["config"] or ()),
         ("--system-config", asked["system_config"]),
         ("--memory-mode", asked["memory_mode"]),
         ("--ignore-ops", ",".join(asked["ignore_ops"]) or None),
     )
-    for name, value in rows:
+    for name, value in words:
         if value is not None:
             yield from (name, value)
     if choice.optimise is None and asked["optimise"] != "Performance":
@@ -206,7 +206,7 @@ def _asked(asked: Keywords, choice: Choice) -> Iterator[str]:
 def _failures(report: TuningReport) -> Iterator[Diagnostic]:
     """Tell that nothing fits."""
     if report.chosen is None:
-        least = min(row.sram_total_bytes for row in (report.base, *report.front))
+        least = min(candidate.sram_total_bytes for candidate in (report.base, *report.front))
         yield Diagnostic(
             "E266",
             f"some way to compile the network must fit {report.sram_budget_bytes} bytes of SRAM, "

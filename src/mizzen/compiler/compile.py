@@ -134,7 +134,9 @@ class FrontEnd:
 
 def front_end_of(data: bytes, name: str) -> FrontEnd:
     """Return the front-end of a file; TFLite's, which says what is wrong, if none knows it."""
-    return next((row for row in _front_ends() if row.recognises(data, name)), TFLITE)
+    return next(
+        (front_end for front_end in _front_ends() if front_end.recognises(data, name)), TFLITE
+    )
 
 
 def _front_ends() -> Iterator[FrontEnd]:
@@ -185,13 +187,17 @@ def _compile_tflite(
 
 def require_source(model: Model) -> None:
     """Refuse a network that is compiled for an NPU already. E109."""
-    rows = ((row, subgraph) for subgraph in model.subgraphs for row in subgraph.operators)
-    found = next(((row, subgraph) for row, subgraph in rows if is_npu(row)), None)
-    if found is not None:
+    operators = (
+        (operator, subgraph) for subgraph in model.subgraphs for operator in subgraph.operators
+    )
+    compiled = next(
+        ((operator, subgraph) for operator, subgraph in operators if is_npu(operator)), None
+    )
+    if compiled is not None:
         raise fail(
             "E109",
             f"{model.name} must be a network as it was trained, and is already compiled for an NPU",
-            origin=model.origin(*found),
+            origin=model.origin(*compiled),
             help="give the original .tflite; `mizzen run` and `mizzen inspect` take compiled ones",
         )
 

@@ -61,7 +61,7 @@ KERNELS: dict[str, Kernel] = {
 
 
 def computed(operator: Operator, values: Array | None, shape: tuple[int, ...]) -> Array | None:
-    """Return what an operator gives of a constant, if it is computed here and has this shape."""
+    """Return the result of an operator on a constant, if it is computed here and has this shape."""
     kernel = KERNELS.get(operator.kind)
-    found = None if kernel is None or values is None else kernel(operator, values)
-    return found if found is None or found.shape == shape else None
+    result = None if kernel is None or values is None else kernel(operator, values)
+    return result if result is None or result.shape == shape else None

@@ -58,7 +58,7 @@ def with_kernel_warnings(artifact: Artifact, model: Model) -> Artifact:
 
 def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
     tried: set[Signature] = set()
-    for step in (step for row in within(artifact.contents) for step in row.steps):
+    for step in (step for contents in within(artifact.contents) for step in contents.steps):
         if not isinstance(step, CpuStep):
             continue
         model = read_network(step.network, artifact.name)
@@ -69,12 +69,12 @@ def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
             if signature in tried or is_large or operator.kind in CALLERS:
                 continue
             tried.add(signature)
-            found = _tried(model, operator)
-            match found:
+            outcome = _tried(model, operator)
+            match outcome:
                 case Diagnostic():
-                    yield _stops(operator, original, found)
+                    yield _stops(operator, original, outcome)
                 case Computer.GRAPH | Computer.LITERT:
-                    yield _not_on_device(operator, original, found)
+                    yield _not_on_device(operator, original, outcome)
                 case _:
                     pass
 
@@ -89,10 +89,10 @@ def _not_read_in(model: Model) -> Iterator[Diagnostic]:
     for operator in model.main.operators:
         outputs = model.main.present(operator.outputs)
         fixed = TAKEN_FOR.get((operator.kind, outputs[0].type.name)) if outputs else None
-        found = outputs[0].quantization if outputs else None
-        if fixed is None or found is None or not found.scale:
+        quantization = outputs[0].quantization if outputs else None
+        if fixed is None or quantization is None or not quantization.scale:
             continue
-        (one, zero), scale, zero_point = fixed, found.scale[0], found.zero_point[0]
+        (one, zero), scale, zero_point = fixed, quantization.scale[0], quantization.zero_point[0]
         if abs(scale * one - 1) > SCALE_ERROR or zero_point != zero:
             yield Diagnostic(
                 "W317",
@@ -128,9 +128,9 @@ def _not_on_device(operator: Operator, original: Origin, computer: Computer) -> 
 
 
 def _signature(model: Model, operator: Operator) -> Signature:
-    """Return what decides whether there is a kernel: the types, the ranks, and the extents."""
+    """Return the facts that decide whether there is a kernel: types, ranks and extents."""
     tensors = model.main.present((*operator.inputs, *operator.outputs))
-    return operator.kind, tuple((row.type, row.shape) for row in tensors)
+    return operator.kind, tuple((tensor.type, tensor.shape) for tensor in tensors)
 
 
 def _tried(model: Model, operator: Operator) -> Diagnostic | Computer | None:

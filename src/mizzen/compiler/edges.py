@@ -13,10 +13,14 @@ Edges = Mapping[int, tuple[int, ...]]
 
 def edges_of_subgraph(subgraph: Subgraph) -> Edges:
     """Return the edges of a TFLite network; what goes through variables is not one."""
-    made = {tensor: row.index for row in subgraph.operators for tensor in row.outputs}
+    made = {
+        tensor: operator.index for operator in subgraph.operators for tensor in operator.outputs
+    }
     return {
-        row.index: tuple(sorted({made[tensor] for tensor in row.inputs if tensor in made}))
-        for row in subgraph.operators
+        operator.index: tuple(
+            sorted({made[tensor] for tensor in operator.inputs if tensor in made})
+        )
+        for operator in subgraph.operators
     }
 
 
@@ -26,12 +30,12 @@ def edges_of_graph(graph: Graph, operator: Callable[[Operation], int | None]) ->
     An edge goes through operations that are of none.
     """
     given: dict[Operation, frozenset[int]] = {}
-    found: dict[int, set[int]] = {}
-    for row in graph.sorted():
-        makers = (value.producer for value in row.operands)
+    edges: dict[int, set[int]] = {}
+    for operation in graph.sorted():
+        makers = (value.producer for value in operation.operands)
         before = frozenset[int]().union(*(given[maker] for maker in makers if maker is not None))
-        index = operator(row)
+        index = operator(operation)
         if index is not None:
-            found.setdefault(index, set()).update(before - {index})
-        given[row] = before if index is None else frozenset((index,))
-    return {index: tuple(sorted(before)) for index, before in found.items()}
+            edges.setdefault(index, set()).update(before - {index})
+        given[operation] = before if index is None else frozenset((index,))
+    return {index: tuple(sorted(before)) for index, before in edges.items()}

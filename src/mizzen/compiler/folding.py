@@ -32,7 +32,7 @@ from mizzen.package.tflite.extract import CALLERS, RESOURCES, extract
 
 Array = npt.NDArray[Any]
 
-KEPT = frozenset(row.name for row in CALLERS | RESOURCES) | frozenset(
+KEPT = frozenset(kind.name for kind in CALLERS | RESOURCES) | frozenset(
     ("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR")
 )
 """Operators whose results are not those of their inputs alone."""
@@ -85,7 +85,7 @@ class Folded:
 
 def folded(model: Model, data: bytes) -> Folded:
     """Return a network, whose file is `data`, without what it computes of constants alone."""
-    parts = [_Folding(model, row) for row in model.subgraphs]
+    parts = [_Folding(model, subgraph) for subgraph in model.subgraphs]
     if all(part.is_whole for part in parts):
         sources = tuple(range(len(model.main.operators)))
         file = data if model.is_as_stored else write(model.record, SCHEMA)
@@ -116,11 +116,13 @@ class _Folding:
         self.computed: dict[int, Array] = {}
         given = set(subgraph.inputs)
         self._constants = {
-            row.index: row.size_bytes or 0
-            for row in subgraph.tensors
-            if row.values is not None and not row.variable and row.index not in given
+            tensor.index: tensor.size_bytes or 0
+            for tensor in subgraph.tensors
+            if tensor.values is not None and not tensor.variable and tensor.index not in given
         }
-        self.constant = frozenset(row.index for row in subgraph.operators if self._fold(row))
+        self.constant = frozenset(
+            operator.index for operator in subgraph.operators if self._fold(operator)
+        )
         self.kept = tuple(self._needed())
 
     @property
@@ -131,15 +133,17 @@ class _Folding:
     def _needed(self) -> list[int]:
         """Return the operators that are not folded and whose results something takes, or keeps."""
         tensors, needed = self._subgraph.tensors, set(self._subgraph.outputs)
-        found: list[int] = []
-        for row in reversed(self._subgraph.operators):
-            acts = row.custom or row.kind in KEPT or not row.outputs
-            keeps = any(tensors[index].variable for index in row.inputs if index != ABSENT)
-            if row.index in self.constant or not (acts or keeps or needed & set(row.outputs)):
+        live: list[int] = []
+        for operator in reversed(self._subgraph.operators):
+            acts = operator.custom or operator.kind in KEPT or not operator.outputs
+            keeps = any(tensors[index].variable for index in operator.inputs if index != ABSENT)
+            if operator.index in self.constant or not (
+                acts or keeps or needed & set(operator.outputs)
+            ):
                 continue
-            needed.update(row.inputs)
-            found.append(row.index)
-        return found[::-1]
+            needed.update(operator.inputs)
+            live.append(operator.index)
+        return live[::-1]
 
     def _fold(self, operator: Operator) -> bool:
         """Compute an operator once if that is possible."""
@@ -147,7 +151,7 @@ class _Folding:
             return False
         taken = [index for index in operator.inputs if index != ABSENT]
         of_constants = taken and all(index in self._constants for index in taken)
-        if all(not row.elements for row in self._subgraph.present(operator.outputs)):
+        if all(not tensor.elements for tensor in self._subgraph.present(operator.outputs)):
             results = {index: np.zeros(0, np.uint8) for index in operator.outputs}
         elif of_constants and self._is_worth_it(operator, taken):
             results = self._results(operator)
@@ -163,12 +167,14 @@ class _Folding:
     def _is_worth_it(self, operator: Operator, taken: Sequence[int]) -> bool:
         before = sum(self._constants[index] for index in set(taken))
         outputs = [self._subgraph.tensors[index] for index in operator.outputs]
-        sizes = [row.size_bytes for row in outputs if row.dtype is not None and row.elements]
+        sizes = [
+            tensor.size_bytes for tensor in outputs if tensor.dtype is not None and tensor.elements
+        ]
         made = sum(size for size in sizes if size is not None)
         return len(sizes) == len(outputs) and made <= max(SMALL_BYTES, GROWTH * before)
 
     def _results(self, operator: Operator) -> Mapping[int, Array] | None:
-        """Return what an operator gives by its tensors; None if nothing here computes it."""
+        """Return the results of an operator by its tensors; None if nothing here computes it."""
         tensors = self._subgraph.tensors
         before, after = tensors[operator.inputs[0]], tensors[operator.outputs[0]]
         values = self.computed.get(before.index, before.values)
@@ -203,18 +209,19 @@ class _Folding:
             operators = [operators[index] for index in self.kept]
             used = {*self._subgraph.inputs, *self._subgraph.outputs, *self._used()}
             tensors = [
-                row if index in used else {**row, "buffer": 0} for index, row in enumerate(tensors)
+                tensor if index in used else {**tensor, "buffer": 0}
+                for index, tensor in enumerate(tensors)
             ]
         return {**record, "tensors": tensors, "operators": operators}
 
     def _used(self) -> Iterator[int]:
         for index in self.kept:
-            row = self._subgraph.operators[index]
-            yield from (*row.inputs, *row.outputs, *row.intermediates)
+            operator = self._subgraph.operators[index]
+            yield from (*operator.inputs, *operator.outputs, *operator.intermediates)
 
 
 def _computed(network: bytes, origin: Origin) -> list[Array]:
-    """Return what a network without inputs gives once: `[1, *shape]` of each output."""
+    """Return the outputs of a network without inputs: `[1, *shape]` of each output."""
     try:
         lowered = lower(read_network(network, origin.model or ""))
         return [array[np.newaxis] for array in evaluate(lowered, [])]

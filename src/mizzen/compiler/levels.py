@@ -113,7 +113,7 @@ def _of_operator(
     operator: Operator,
     contents: dict[int, tuple[Content, ...]],
 ) -> Iterator[Diagnostic]:
-    given = [row for row in subgraph.present(operator.inputs) if row.data is None]
+    given = [tensor for tensor in subgraph.present(operator.inputs) if tensor.data is None]
     for result in subgraph.present(operator.outputs):
         steps = steps_of(result)
         if steps is None:
@@ -139,20 +139,22 @@ def _handed(
     result: Tensor,
 ) -> tuple[Content, ...]:
     """Return whose numbers an operator hands on to its result."""
-    rows = [contents.get(row.index) or own_content(row) for row in given]
+    taken = [contents.get(tensor.index) or own_content(tensor) for tensor in given]
     if operator.kind in MOVES:
-        found = {content.name: content for row in rows for content in row}
-        return tuple(found.values())
+        by_name = {content.name: content for of_tensor in taken for content in of_tensor}
+        return tuple(by_name.values())
     if operator.kind in SUMS:
-        return tuple(content for row in given for content in own_content(row))
-    if operator.kind in PRODUCTS and len(rows) > 1:
-        return _product([content for row in given for content in own_content(row)], result.name)
+        return tuple(content for tensor in given for content in own_content(tensor))
+    if operator.kind in PRODUCTS and len(taken) > 1:
+        return _product(
+            [content for tensor in given for content in own_content(tensor)], result.name
+        )
     return ()
 
 
 def _way(subgraph: Subgraph, operator: Operator, result: Tensor) -> Way:
-    """Return what may be done: what is joined with others behind was rescaled for that."""
-    users = {row.kind for row in subgraph.operators if result.index in row.inputs}
+    """Return the remedy: what is joined with others later was rescaled for that."""
+    users = {user.kind for user in subgraph.operators if result.index in user.inputs}
     if operator.kind in JOINS or (operator.kind in MOVES and users & JOINS):
         return JOINED
     return ADDED if operator.kind in SUMS else RESCALED

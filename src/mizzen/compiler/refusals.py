@@ -61,15 +61,15 @@ class RefusalSearch(Generic[Unit, Answer]):
     def alone(self, suspects: Iterable[Unit]) -> dict[Unit, Answer]:
         """Return the suspects that are refused when nothing else is there."""
         answers: dict[Hashable, Answer | None] = {}
-        found: dict[Unit, Answer] = {}
+        refused: dict[Unit, Answer] = {}
         for unit in suspects:
             key = self.signature(unit)
             if key not in answers:
                 answers[key] = self.compile([unit])
             answer = answers[key]
             if answer is not None:
-                found[unit] = answer
-        return found
+                refused[unit] = answer
+        return refused
 
     def first(self, answer: Answer) -> tuple[Unit, Answer] | None:
         """Return the unit with which a beginning of the network is no longer taken, and why.
@@ -106,7 +106,7 @@ class HidingSearch(Generic[Unit, Result]):
     def find(
         self, guesses: Iterable[frozenset[Unit]], groups: Sequence[Sequence[Unit]]
     ) -> tuple[frozenset[Unit], Result] | None:
-        """Return what to hide and what is compiled then; None if hiding everything is refused.
+        """Return the units to hide, and the result without them; None if hiding all is refused.
 
         guesses  sets to try first
         groups   everything that can be hidden; what is like each other together, in the order in

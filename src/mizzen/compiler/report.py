@@ -59,16 +59,16 @@ def compile_report(
         arena_bytes=arena_bytes,
         flash_bytes=flash_bytes,
         areas=areas,
-        memories=added([measure for row in costs for measure in row.memories]),
-        cycles=sum(row.cycles for row in costs),
-        npu_cycles=sum(row.npu_cycles for row in costs),
-        figures=summed([row.figures for row in costs]),
+        memories=added([measure for cost in costs for measure in cost.memories]),
+        cycles=sum(cost.cycles for cost in costs),
+        npu_cycles=sum(cost.npu_cycles for cost in costs),
+        figures=summed([cost.figures for cost in costs]),
         performance=_performance(costs),
         origins=tuple(map(dict, origins)),
         diagnostics=(*configuration.warnings, *warnings, *_not_compared(model, proof)),
         log=log,
         proof=proof,
-        code=tuple(choice for row in costs for choice in row.code),
+        code=tuple(choice for cost in costs for choice in cost.code),
     )
 
 
@@ -84,11 +84,11 @@ def _not_compared(model: str, proof: Proof) -> Iterator[Diagnostic]:
         )
 
 
-def with_diagnostics(artifact: Artifact, found: Iterable[Diagnostic]) -> Artifact:
+def with_diagnostics(artifact: Artifact, diagnostics: Iterable[Diagnostic]) -> Artifact:
     """Add what was found to an artifact's report."""
-    rows = tuple(found)
-    if rows and artifact.report is not None:
-        said = (*artifact.report.diagnostics, *rows)
+    new = tuple(diagnostics)
+    if new and artifact.report is not None:
+        said = (*artifact.report.diagnostics, *new)
         artifact.report = replace(artifact.report, diagnostics=said)
     return artifact
 
@@ -170,39 +170,39 @@ def ignored(kind: str) -> Reason:
 
 
 def _areas(costs: Sequence[Costs]) -> tuple[Area, ...]:
-    rows: dict[tuple[str, str], int] = {}
-    for area in (area for row in costs for area in row.areas):
+    sizes: dict[tuple[str, str], int] = {}
+    for area in (area for cost in costs for area in cost.areas):
         key, used = (area.name, area.memory), area.used_bytes
-        before = rows.get(key, 0)
-        rows[key] = before + used if area.name == CONSTANTS else max(before, used)
-    return tuple(Area(name, memory, used) for (name, memory), used in rows.items())
+        before = sizes.get(key, 0)
+        sizes[key] = before + used if area.name == CONSTANTS else max(before, used)
+    return tuple(Area(name, memory, used) for (name, memory), used in sizes.items())
 
 
 def added(measures: Iterable[Measure]) -> tuple[Measure, ...]:
     """Add up accesses to each memory; of use, the most that one of the measures has."""
-    rows: dict[str, Measure] = {}
-    for row in measures:
-        old = rows.get(row.memory, Measure(row.memory, 0))
+    by_memory: dict[str, Measure] = {}
+    for measure in measures:
+        old = by_memory.get(measure.memory, Measure(measure.memory, 0))
         accesses = dict(old.accesses)
-        for what, (read_bytes, written_bytes) in row.accesses.items():
+        for what, (read_bytes, written_bytes) in measure.accesses.items():
             before = accesses.get(what, (0, 0))
             accesses[what] = (before[0] + read_bytes, before[1] + written_bytes)
-        rows[row.memory] = Measure(
-            row.memory,
-            max(old.used_bytes, row.used_bytes),
-            old.access_cycles + row.access_cycles,
+        by_memory[measure.memory] = Measure(
+            measure.memory,
+            max(old.used_bytes, measure.used_bytes),
+            old.access_cycles + measure.access_cycles,
             accesses,
         )
-    return tuple(rows.values())
+    return tuple(by_memory.values())
 
 
 def _performance(costs: Sequence[Costs]) -> tuple[dict[str, Any], ...]:
-    return tuple(dict(row.performance) for row in costs if row.performance is not None)
+    return tuple(dict(cost.performance) for cost in costs if cost.performance is not None)
 
 
 def summed(figures: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Add up the numbers of the compiler's own reports."""
     total: dict[str, int] = {}
-    for name, value in (item for row in figures for item in row.items()):
+    for name, value in (item for counts in figures for item in counts.items()):
         total[name] = total.get(name, 0) + value
     return total

@@ -67,7 +67,7 @@ class Kernels:
         """
         note, tensors = note_of(operation), self._model.main.tensors
         taken = self._model.main.present(self._model.main.operators[note.operator].inputs)
-        kept = [row.index for row in taken if row.variable and row.index in state]
+        kept = [tensor.index for tensor in taken if tensor.variable and tensor.index in state]
         part, kernels = self._part(note, kept)
         given = dict(zip(note.inputs, operands, strict=True))
         results = kernels.run(
@@ -81,24 +81,24 @@ class Kernels:
         return [
             to_graph(tensors[index], made[index])
             if index in made
-            else np.zeros((count, *result.shape), result.dtype.numpy)  # nobody reads it
+            else np.zeros((count, *result.shape), result.dtype.numpy)  # nothing reads it
             for index, result in zip(note.outputs, operation.results, strict=True)
         ], {index: made[index] for index in kept}
 
     def _part(self, note: Note, kept: Sequence[int]) -> tuple[Extract, HostKernels]:
         key = note.operator, *kept
-        found = self._parts.get(key)
-        if found is None:
+        known = self._parts.get(key)
+        if known is None:
             operator = self._model.main.operators[note.operator]
             part = extract(self._model.record, [note.operator], kept)
-            found = part, HostKernels(part.network, [self._model.origin(operator)])
-            self._parts[key] = found
-        return found
+            known = part, HostKernels(part.network, [self._model.origin(operator)])
+            self._parts[key] = known
+        return known
 
 
 def begin(lowered: Lowered) -> None:
     """Start the process that computes what TOSA has no form of, if there is any of it."""
-    if any(isinstance(row, Custom) for row in lowered.graph):
+    if any(isinstance(operation, Custom) for operation in lowered.graph):
         tflm.begin()
 
 
@@ -189,7 +189,7 @@ def tensor_values(
         return to_graph(tensors[place], theirs)
 
     def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
-        """Return what a CPU operator gives: its state, its kernel's numbers, or the known ones."""
+        """Return a CPU operator's results: its state, its kernel's numbers, or the known ones."""
         note = note_of(operation)
         if main.operators[note.operator].kind in VARIABLE_KINDS:
             return [
@@ -214,6 +214,6 @@ def tensor_values(
     ]
     try:
         evaluate_batch(lowered.graph, given, count, trace=trace, custom=custom)
-    except MizzenError as found:
-        stopped = found
+    except MizzenError as stop:
+        stopped = stop
     return TensorValues(values, after, assumed, stopped)

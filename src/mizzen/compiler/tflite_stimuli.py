@@ -17,39 +17,39 @@ INDICES = {"GATHER": 1, "GATHER_ND": 1, "EMBEDDING_LOOKUP": 0}
 
 
 def network_stimulus(model: Model, tensor: Tensor) -> Stimulus:
-    """Return what a tensor that the network takes may be."""
+    """Return the values that a tensor that the network takes may have."""
     zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
     dtype = tensor.dtype or np.dtype(np.uint8)
-    found = stimulus(tensor.shape, dtype, zero)
-    for row in model.main.operators:
-        if tensor.index not in row.inputs:
+    usual = stimulus(tensor.shape, dtype, zero)
+    for operator in model.main.operators:
+        if tensor.index not in operator.inputs:
             continue
-        place = INDICES.get(row.kind)
-        if place is not None and row.inputs[place] == tensor.index:
-            rows = model.main.tensors[row.inputs[1 - place]].shape
-            return Stimulus(tensor.shape, dtype, 0, max(0, min(rows, default=1) - 1))
-        if row.kind == "QUANTIZE" and dtype.kind == "f":
-            return _real(model.main.tensors[row.outputs[0]], tensor)
-    return found
+        place = INDICES.get(operator.kind)
+        if place is not None and operator.inputs[place] == tensor.index:
+            extents = model.main.tensors[operator.inputs[1 - place]].shape
+            return Stimulus(tensor.shape, dtype, 0, max(0, min(extents, default=1) - 1))
+        if operator.kind == "QUANTIZE" and dtype.kind == "f":
+            return _real(model.main.tensors[operator.outputs[0]], tensor)
+    return usual
 
 
 def _real(quantized: Tensor, tensor: Tensor) -> Stimulus:
     """Return the real numbers that a quantised tensor can stand for."""
-    found = stimulus(quantized.shape, quantized.dtype or np.dtype(np.int8))
+    integers = stimulus(quantized.shape, quantized.dtype or np.dtype(np.int8))
     scale, zero = 1.0, 0
     if quantized.quantization and quantized.quantization.scale:
         scale, zero = quantized.quantization.scale[0], quantized.quantization.zero_point[0]
-    low, high = (scale * (edge - zero) for edge in (found.low, found.high))
+    low, high = (scale * (edge - zero) for edge in (integers.low, integers.high))
     return Stimulus(tensor.shape, tensor.dtype or np.dtype(np.float32), low, high)
 
 
 def network_stimuli(model: Model, count: int, seed: int) -> list[Array]:
     """Return `count` inferences of a network's inputs, `[count, *shape]` each."""
-    given = [network_stimulus(model, row) for row in model.main.present(model.main.inputs)]
+    given = [network_stimulus(model, tensor) for tensor in model.main.present(model.main.inputs)]
     return stimuli(given, count, seed)
 
 
 def values_bytes(model: Model) -> int:
-    """Return what the tensors of one inference take, constants left out; at least 1."""
-    computed = (row for row in model.main.tensors if row.data is None)
-    return max(1, sum(row.size_bytes or 0 for row in computed))
+    """Return the bytes of the tensors of one inference, constants left out; at least 1."""
+    computed = (tensor for tensor in model.main.tensors if tensor.data is None)
+    return max(1, sum(tensor.size_bytes or 0 for tensor in computed))

@@ -35,8 +35,10 @@ class TosaReference:
         self.name = name
         self.graph = read(data, name)
         require_valid(self.graph)
-        self.inputs = tuple(_info(row, f"input_{i}") for i, row in enumerate(self.graph.inputs))
-        self.outputs = tuple(_info(row, f"output_{i}") for i, row in enumerate(self.graph.outputs))
+        self.inputs = tuple(_info(value, f"input_{i}") for i, value in enumerate(self.graph.inputs))
+        self.outputs = tuple(
+            _info(value, f"output_{i}") for i, value in enumerate(self.graph.outputs)
+        )
 
     def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
         """Infer a batch: arrays and outputs are as those of `Artifact.run`.
@@ -44,8 +46,8 @@ class TosaReference:
         Raises E711 to E713 for arrays that do not fit, E820 to E823 where TOSA gives no result.
         """
         batch = batch_of(arrays, self.inputs)
-        found = evaluate_batch(self.graph, batch.arrays, batch.size)
-        outputs = arrange(found, self.outputs, batch)
+        results = evaluate_batch(self.graph, batch.arrays, batch.size)
+        outputs = arrange(results, self.outputs, batch)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 

@@ -125,7 +125,7 @@ def _built(
 
 def _reasons_of(report: CompileReport) -> tuple[str, ...]:
     """Return why operators were left to the CPU, each reason once."""
-    reasons = (reason.message for row in report.on_cpu for reason in row.reasons)
+    reasons = (reason.message for placement in report.on_cpu for reason in placement.reasons)
     return tuple(dict.fromkeys(reasons))
 
 
@@ -167,7 +167,7 @@ _ON_CPU = re.compile(r"^Warning: .* is not supported on the NPU.*\n((?: .*\n)*)"
 
 
 def _reasons(printed: str) -> Iterator[str]:
-    """Return what the core says of each operator that it leaves to the CPU."""
+    """Return the core's reason for each operator that it leaves to the CPU."""
     for said in _ON_CPU.findall(printed):
         yield " ".join(said.replace(" - ", "").split())
 

@@ -16,7 +16,7 @@ EVERY_TYPE = ("int8", "uint8", "int16", "int32", "bool")
 REGOR, LEGACY = (Compiler.REGOR,), (Compiler.LEGACY,)
 BOTH = (Compiler.REGOR, Compiler.LEGACY)
 LIFTED = (*BOTH, Compiler.OWN)
-"""What our generator takes over with Vela's words, and `mizzen compile` keeps on the CPU."""
+"""What our generator takes over with Vela's commands, and `mizzen compile` keeps on the CPU."""
 UNHIDDEN = (Compiler.REGOR, Compiler.OWN)
 """Those that get the network as it is."""
 EVERYWHERE = tuple(Compiler)
@@ -43,21 +43,21 @@ class Excuse:
     networks: tuple[str, ...] = ()
     said: str = ""
 
-    def explains(self, row: Row, compiler: Compiler, arch: Arch) -> bool:
+    def explains(self, outcome: Row, compiler: Compiler, arch: Arch) -> bool:
         """Whether this is what the row shows, and no more than that."""
         return (
-            row.verdict is self.verdict
+            outcome.verdict is self.verdict
             and compiler in self.compilers
             and arch in self.archs
-            and row.operator in self.operators
-            and row.dtype in self.dtypes
-            and (not self.networks or any(part in row.case for part in self.networks))
-            and self.said in row.detail
-            and self._bounds(row)
+            and outcome.operator in self.operators
+            and outcome.dtype in self.dtypes
+            and (not self.networks or any(part in outcome.case for part in self.networks))
+            and self.said in outcome.detail
+            and self._bounds(outcome)
         )
 
-    def _bounds(self, row: Row) -> bool:
-        difference = row.difference
+    def _bounds(self, outcome: Row) -> bool:
+        difference = outcome.difference
         if difference is None:
             return True
         near = self.steps is None or difference.steps <= self.steps
@@ -117,11 +117,11 @@ EXCUSES: tuple[Excuse, ...] = (
 # fmt: on
 
 
-def excused(row: Row, compiler: Compiler, arch: Arch) -> Row:
+def excused(outcome: Row, compiler: Compiler, arch: Arch) -> Row:
     """Return the row with the exception that explains it, if there is one."""
-    title = next(_titles(row, compiler, arch), None)
-    return row if title is None else replace(row, exception=title)
+    title = next(_titles(outcome, compiler, arch), None)
+    return outcome if title is None else replace(outcome, exception=title)
 
 
-def _titles(row: Row, compiler: Compiler, arch: Arch) -> Iterator[str]:
-    return (excuse.title for excuse in EXCUSES if excuse.explains(row, compiler, arch))
+def _titles(outcome: Row, compiler: Compiler, arch: Arch) -> Iterator[str]:
+    return (excuse.title for excuse in EXCUSES if excuse.explains(outcome, compiler, arch))

@@ -30,7 +30,7 @@ NO_KERNEL = frozenset({"E702", "E703"})
 def expected(case: Case, network: bytes, inputs: Sequence[Array]) -> tuple[list[Array], Oracle]:
     """Infer a batch, arrays `[N, *shape]`, on TFLite Micro's kernels, else on LiteRT's.
 
-    E701 or E721 if a package is not installed, E702 to E704 or E722 if nobody takes the network.
+    E701 or E721 if a package is not installed, E702 to E704 or E722 if none takes the network.
     """
     try:
         return CpuKernels(network).run(inputs), Oracle.TFLM

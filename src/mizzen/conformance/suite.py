@@ -28,7 +28,7 @@ WITHOUT_REASON = "the compiler leaves it there without a reason"
 NOT_EXECUTABLE = "E605"
 """The simulator's code for an accelerator that this build does not execute."""
 NOT_INSTALLED = frozenset({"E300", "E701", "E721"})
-"""Codes of packages that are not there, which is nobody's verdict."""
+"""Codes of packages that are not there, which are no verdict."""
 
 
 def judge(case: Case, compiler: Compiler, configuration: EthosUConfiguration, inputs: int) -> Row:
@@ -36,43 +36,43 @@ def judge(case: Case, compiler: Compiler, configuration: EthosUConfiguration, in
 
     E300, E701 or E721 where compiler or kernels are not installed; all else is in the row.
     """
-    row = _judged(case, compiler, configuration, inputs)
-    return excused(row, compiler, configuration.accelerator.arch)
+    outcome = _judged(case, compiler, configuration, inputs)
+    return excused(outcome, compiler, configuration.accelerator.arch)
 
 
 def _judged(case: Case, compiler: Compiler, configuration: EthosUConfiguration, inputs: int) -> Row:
     accelerator = configuration.accelerator
-    row = partial(Row, case.name, case.operator, case.dtype, accelerator.name)
+    outcome = partial(Row, case.name, case.operator, case.dtype, accelerator.name)
     if not compiler.compiles_for(accelerator.arch):
         said = f"the compiler does not know {accelerator.arch.value}"
-        return row(Verdict.NOT_RUN, said)
+        return outcome(Verdict.NOT_RUN, said)
     network = case.build()
     try:
         built = build(network, f"{case.name}.tflite", compiler, configuration)
         match built:
             case NotBuilt():
-                return row(built.verdict, built.said)
+                return outcome(built.verdict, built.said)
             case Built():
-                return _executed(case, network, built, inputs, row)
+                return _executed(case, network, built, inputs, outcome)
     except MizzenError as error:
-        return row(_failed(error), error.diagnostic.message)
+        return outcome(_failed(error), error.diagnostic.message)
 
 
-def _executed(case: Case, network: bytes, built: Built, count: int, row: partial[Row]) -> Row:
+def _executed(case: Case, network: bytes, built: Built, count: int, outcome: partial[Row]) -> Row:
     """Return the verdict on what was compiled; raises where it does not run to its end."""
     artifact = artifact_of(built.network, case.name)
     if artifact.steps and not any(step.on_npu for step in artifact.steps):
-        return row(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
+        return outcome(Verdict.CPU, "; ".join(built.reasons) or WITHOUT_REASON)
     inputs = random_inputs(
         [(info.shape, info.dtype) for info in artifact.inputs], count, case.limit
     )
-    found = artifact.run(*inputs)
+    results = artifact.run(*inputs)
     theirs, oracle = expected(case, network, inputs)
     if any(output.size > 1 and (output == output.flat[0]).all() for output in theirs):
-        return row(Verdict.NOT_COMPARED, ALL_ALIKE)
-    difference = compare(found if isinstance(found, tuple) else (found,), theirs)
+        return outcome(Verdict.NOT_COMPARED, ALL_ALIKE)
+    difference = compare(results if isinstance(results, tuple) else (results,), theirs)
     verdict = Verdict.OFF if difference.differing else Verdict.EXACT
-    return row(verdict, difference=difference, oracle=oracle.value)
+    return outcome(verdict, difference=difference, oracle=oracle.value)
 
 
 def _failed(error: MizzenError) -> Verdict:

@@ -33,22 +33,22 @@ class Finding:
     exception: str | None
 
 
-def lines(rows: Sequence[Row], accelerators: Sequence[str]) -> list[Line]:
+def lines(outcomes: Sequence[Row], accelerators: Sequence[str]) -> list[Line]:
     """Return the table, operators in alphabetical order."""
-    found: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        found.setdefault((row.operator, row.dtype), []).append(row)
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for outcome in outcomes:
+        groups.setdefault((outcome.operator, outcome.dtype), []).append(outcome)
     return [
         Line(operator, dtype, tuple(_cell(group, name) for name in accelerators))
-        for (operator, dtype), group in sorted(found.items())
+        for (operator, dtype), group in sorted(groups.items())
     ]
 
 
-def _cell(rows: Iterable[Row], accelerator: str) -> str:
+def _cell(outcomes: Iterable[Row], accelerator: str) -> str:
     groups: dict[Verdict, list[Row]] = {verdict: [] for verdict in Verdict}
-    for row in rows:
-        if row.accelerator == accelerator:
-            groups[row.verdict].append(row)
+    for outcome in outcomes:
+        if outcome.accelerator == accelerator:
+            groups[outcome.verdict].append(outcome)
     return ", ".join(_part(verdict, group) for verdict, group in groups.items() if group)
 
 
@@ -57,8 +57,12 @@ def _part(verdict: Verdict, rows: Sequence[Row]) -> str:
     return f"{len(rows)} {verdict.value}{_how_far(rows)}{mark}"
 
 
-def _how_far(rows: Sequence[Row]) -> str:
-    differences = [row.difference for row in rows if row.verdict is Verdict.OFF and row.difference]
+def _how_far(outcomes: Sequence[Row]) -> str:
+    differences = [
+        outcome.difference
+        for outcome in outcomes
+        if outcome.verdict is Verdict.OFF and outcome.difference
+    ]
     if not differences:
         return ""
     steps = max(difference.steps for difference in differences)
@@ -71,23 +75,23 @@ def percent(share: float) -> str:
     return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
 
 
-def findings(rows: Sequence[Row]) -> list[Finding]:
+def findings(outcomes: Sequence[Row]) -> list[Finding]:
     """Return all networks that are not exact: verdict by verdict, those alike together."""
     by_case: dict[tuple[Verdict, str, str, str | None], list[str]] = {}
-    for row in rows:
-        if row.verdict is not Verdict.EXACT:
-            key = (row.verdict, row.case, _what(row), row.exception)
-            by_case.setdefault(key, []).append(row.accelerator)
+    for outcome in outcomes:
+        if outcome.verdict is not Verdict.EXACT:
+            key = (outcome.verdict, outcome.case, _what(outcome), outcome.exception)
+            by_case.setdefault(key, []).append(outcome.accelerator)
     groups: dict[tuple[Verdict, str, str | None, tuple[str, ...]], list[str]] = {}
     for (verdict, case, what, exception), accelerators in by_case.items():
         alike = (verdict, what, exception, tuple(accelerators))
         groups.setdefault(alike, []).append(case)
     order = list(Verdict)
-    found = [
+    grouped = [
         Finding(verdict, tuple(cases), accelerators, what, exception)
         for (verdict, what, exception, accelerators), cases in groups.items()
     ]
-    return sorted(found, key=lambda finding: order.index(finding.verdict))
+    return sorted(grouped, key=lambda finding: order.index(finding.verdict))
 
 
 def heading(verdict: Verdict) -> str:
@@ -95,40 +99,40 @@ def heading(verdict: Verdict) -> str:
     return f"{verdict.value[:1].upper()}{verdict.value[1:]}"
 
 
-def _what(row: Row) -> str:
-    if row.verdict is Verdict.OFF and row.difference is not None:
-        difference = row.difference
+def _what(outcome: Row) -> str:
+    if outcome.verdict is Verdict.OFF and outcome.difference is not None:
+        difference = outcome.difference
         return (
             f"by up to {difference.steps} in {difference.differing} of {difference.outputs} outputs"
         )
-    return row.detail
+    return outcome.detail
 
 
-def markdown(rows: Sequence[Row], accelerators: Sequence[str], level: int = 2) -> str:
+def markdown(outcomes: Sequence[Row], accelerators: Sequence[str], level: int = 2) -> str:
     """Return the table, then every network that is not exact.
 
     There is a section for each verdict, with a heading of the `level`.
     """
-    found = _findings(rows, len(accelerators), "#" * level)
-    return "\n".join([*_table(rows, accelerators), *found])
+    written = _findings(outcomes, len(accelerators), "#" * level)
+    return "\n".join([*_table(outcomes, accelerators), *written])
 
 
-def _table(rows: Sequence[Row], accelerators: Sequence[str]) -> Iterator[str]:
+def _table(outcomes: Sequence[Row], accelerators: Sequence[str]) -> Iterator[str]:
     yield _line("operator", "type", *accelerators)
     yield _line(*["---"] * (2 + len(accelerators)))
-    for line in lines(rows, accelerators):
+    for line in lines(outcomes, accelerators):
         yield _line(f"`{line.operator}`", line.dtype, *line.cells)
-    if any(row.exception is not None for row in rows):
+    if any(outcome.exception is not None for outcome in outcomes):
         yield f"\n{_escaped(FOOTNOTE)}"
 
 
-def _findings(rows: Sequence[Row], accelerators: int, marks: str) -> Iterator[str]:
-    found = findings(rows)
-    for verdict in dict.fromkeys(finding.verdict for finding in found):
+def _findings(outcomes: Sequence[Row], accelerators: int, marks: str) -> Iterator[str]:
+    grouped = findings(outcomes)
+    for verdict in dict.fromkeys(finding.verdict for finding in grouped):
         yield f"\n{marks} {heading(verdict)}\n"
         yield _line("networks", "accelerators", "what", "exception")
         yield _line("---", "---", "---", "---")
-        for finding in found:
+        for finding in grouped:
             if finding.verdict is verdict:
                 everywhere = len(finding.accelerators) == accelerators
                 where = "all" if everywhere else ", ".join(finding.accelerators)

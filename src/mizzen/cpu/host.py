@@ -143,8 +143,8 @@ class _Divided:
         self._main = model.main
         try:
             self._operators = [
-                _Operator(model, row, origins[row.index : row.index + 1])
-                for row in model.main.operators
+                _Operator(model, operator, origins[operator.index : operator.index + 1])
+                for operator in model.main.operators
             ]
         except MizzenError:  # one cannot stand alone
             raise refused from None
@@ -152,15 +152,17 @@ class _Divided:
     @property
     def computers(self) -> dict[int, Computer]:
         return {
-            place: row.computer
-            for place, row in enumerate(self._operators)
-            if row.computer is not Computer.TFLM
+            place: operator.computer
+            for place, operator in enumerate(self._operators)
+            if operator.computer is not Computer.TFLM
         }
 
     def sessions(self, batch: int) -> dict[int, CpuSession]:
         """Open a session of each operator that the kernels take."""
-        found = {place: row.session(batch) for place, row in enumerate(self._operators)}
-        return {place: session for place, session in found.items() if session is not None}
+        sessions = {
+            place: operator.session(batch) for place, operator in enumerate(self._operators)
+        }
+        return {place: session for place, session in sessions.items() if session is not None}
 
     def run(
         self,

@@ -62,11 +62,11 @@ def objection(model: Model, operator: Operator) -> str | None:
 
 
 def _has(tensor: Tensor, scale: float, zero_point: int) -> bool:
-    found = tensor.quantization
-    if found is None or not found.scale:
+    quantization = tensor.quantization
+    if quantization is None or not quantization.scale:
         return False
-    near = abs(found.scale[0] - scale) <= SCALE_ERROR * scale
-    return near and found.zero_point[0] == zero_point
+    near = abs(quantization.scale[0] - scale) <= SCALE_ERROR * scale
+    return near and quantization.zero_point[0] == zero_point
 
 
 class LiteRtKernels:
@@ -131,7 +131,7 @@ _workers = Workers[Worker]()
 
 
 def _the_worker() -> Worker:
-    for worker in [row for row in _workers if row.process.poll() is not None]:
+    for worker in [each for each in _workers if each.process.poll() is not None]:
         _workers.remove(worker)
         worker.end()
     if not _workers:

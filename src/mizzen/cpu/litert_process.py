@@ -41,11 +41,11 @@ class _Server:
             )
             self._interpreter.allocate_tensors()
             self._network = network
-        rows: list[list[Array]] = []
+        results: list[list[Array]] = []
         for index in range(count):
             limit_time(seconds)
-            rows.append(self._one([array[index] for array in inputs]))
-        return [np.stack(column) for column in zip(*rows, strict=True)]
+            results.append(self._one([array[index] for array in inputs]))
+        return [np.stack(column) for column in zip(*results, strict=True)]
 
     def _one(self, inputs: Sequence[Array]) -> list[Array]:
         interpreter = self._interpreter

@@ -105,12 +105,12 @@ class CpuKernels:
             return self.checked(worker.ask(request, inputs, self), count)
 
     def memory(self) -> KernelMemory:
-        """Return what an interpreter of the network allocates here, with pointers of 64 bits."""
+        """Return the memory of the network's interpreter here, with pointers of 64 bits."""
         with _workers.lock:
             worker = self._load()
             request = {"verb": "measure", "key": self._key, "batch": 0}
-            (found,) = worker.ask(request, [], self)
-            return KernelMemory(*found.tolist())
+            (sizes,) = worker.ask(request, [], self)
+            return KernelMemory(*sizes.tolist())
 
     def session(self, batch: int = 1) -> CpuSession:
         """Open a session, in which each of `batch` elements keeps its state."""
@@ -144,7 +144,7 @@ class CpuKernels:
         return self.origin
 
     def checked(self, outputs: list[Array], count: int) -> list[Array]:
-        """Return what `count` inferences gave; E707 unless it fits the network's outputs."""
+        """Return the outputs of `count` inferences; E707 unless they fit the network's outputs."""
         return fitting(outputs, self._outputs, count, "TFLite Micro", self.origin)
 
     def _load(self) -> _Worker:
@@ -178,7 +178,7 @@ def fitting(
     whose: str,
     origin: Origin | None,
 ) -> list[Array]:
-    """Return what `count` inferences on someone's kernels gave; E707 unless it fits the tensors.
+    """Return the outputs of `count` inferences on kernels; E707 unless they fit the tensors.
 
     Kernels compute shapes of their own, and nothing else compares those with the file's.
     """
@@ -263,7 +263,7 @@ class _Worker(Worker):
         super().close()
 
     def end(self) -> int:
-        """End the worker, which serves nobody any more, and return its exit status."""
+        """End the worker, which serves no one any more, and return its exit status."""
         with contextlib.suppress(ValueError):
             _workers.remove(self)
         return super().end()
@@ -297,7 +297,7 @@ def _the_worker() -> _Worker:
 
 
 def _to_forget() -> list[int]:
-    """Return the networks and sessions that nobody has any more; appended to while this runs."""
+    """Return the networks and sessions that nothing holds any more; appended to while this runs."""
     return [_forgotten.pop() for _ in range(len(_forgotten))]
 
 

@@ -2,7 +2,7 @@
 
 The kernels trust their network: a damaged one can end the process, loop, or write anywhere, so they
 never run in the user's. The script answers requests on standard input until that closes. Requests
-and answers are a JSON document behind its length (uint64), then the contents of the arrays that it
+and answers are a JSON document after its length (uint64), then the contents of the arrays that it
 lists. Standard error is a file, in which the script finds what the kernels print.
 """
 
@@ -158,7 +158,9 @@ def _ample_bytes(model: Any) -> int:
     for subgraph in model.subgraphs:
         total += PART_BYTES * len(subgraph.operators)
         for tensor in subgraph.tensors:
-            extents = [] if tensor.shape is None else [max(int(row), 1) for row in tensor.shape]
+            extents = (
+                [] if tensor.shape is None else [max(int(extent), 1) for extent in tensor.shape]
+            )
             scales = None if tensor.quantization is None else tensor.quantization.scale
             total += PART_BYTES + SCALE_BYTES * (0 if scales is None else len(scales))
             if model.buffers[tensor.buffer].data is None:
@@ -170,7 +172,7 @@ _BYTES = {part: re.compile(rf"Arena allocation {part} (\d+) bytes") for part in 
 
 
 def printed(start: int) -> str:
-    """Return what has been printed from a place in standard error on."""
+    """Return the text that was printed from a place in standard error on."""
     return os.pread(STDERR, LOG_BYTES, start).decode(errors="replace")
 
 
@@ -210,14 +212,14 @@ def _infer(
     interpreters: Iterable[Any], network: _Network, inputs: list[Array], seconds: float
 ) -> list[Array]:
     """Infer once with each interpreter, on one element of the batch; the limit is for each."""
-    rows: list[list[Array]] = []
-    for row, interpreter in enumerate(interpreters):
+    results: list[list[Array]] = []
+    for element, interpreter in enumerate(interpreters):
         limit_time(seconds)
         for index, array in enumerate(inputs):
-            interpreter.set_input(np.asarray(array[row]), index)
+            interpreter.set_input(np.asarray(array[element]), index)
         interpreter.invoke()
-        rows.append([np.asarray(interpreter.get_output(i)) for i in range(network.outputs)])
-    return [np.stack(column) for column in zip(*rows, strict=True)]
+        results.append([np.asarray(interpreter.get_output(i)) for i in range(network.outputs)])
+    return [np.stack(column) for column in zip(*results, strict=True)]
 
 
 def limit_time(seconds: float) -> None:

@@ -32,7 +32,7 @@ class Column(Protocol):
         ...
 
     def name(self, index: int) -> str:
-        """Return what a sample is called, for messages."""
+        """Return the name of a sample, for messages."""
         ...
 
     def read(self) -> list[Array]:
@@ -63,7 +63,7 @@ class ArrayColumn:
         return ArrayColumn(np.asarray(self.rows[start:stop]), self.source, self.first + start)
 
     def name(self, index: int) -> str:
-        """Return what a sample is called: `images.npy[12]`."""
+        """Return the name of a sample: `images.npy[12]`."""
         return f"{self.source}[{self.first + index}]"
 
     def read(self) -> list[Array]:
@@ -117,13 +117,14 @@ class FileColumn:
 
 def named(error: MizzenError, name: str) -> MizzenError:
     """Return an error whose message begins with the sample that it is about."""
-    found = error.diagnostic
-    if name in found.message:
+    diagnostic = error.diagnostic
+    if name in diagnostic.message:
         return error
     return MizzenError(
         Diagnostic(
-            found.code, f"{name}: {found.message}", found.severity, found.origin, found.rule,
-            found.help,
+            diagnostic.code, f"{name}: {diagnostic.message}", diagnostic.severity,
+            diagnostic.origin, diagnostic.rule,
+            diagnostic.help,
         )
     )  # fmt: skip
 
@@ -144,7 +145,7 @@ class DataSet:
         return DataSet(tuple(column.cut(start, stop) for column in self.columns))
 
     def name(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         return self.columns[0].name(index)
 
 
@@ -168,11 +169,13 @@ def array_column(array: Array, info: TensorInfo, source: str, *, sequences: bool
     shape. With `sequences`, its rows are the inferences of one sample, or it is `[N, k, ...]`, as
     many samples of `k` inferences each. E246 for any other shape.
     """
-    rows = as_inferences(array, info)
-    if rows is not None:
-        return ArrayColumn(rows[np.newaxis] if sequences else rows[:, np.newaxis], source)
+    inferences = as_inferences(array, info)
+    if inferences is not None:
+        return ArrayColumn(
+            inferences[np.newaxis] if sequences else inferences[:, np.newaxis], source
+        )
     if sequences and array.ndim:
-        parts = [as_inferences(row, info) for row in array]
+        parts = [as_inferences(sample, info) for sample in array]
         if parts and all(part is not None for part in parts):
             return ArrayColumn(np.stack([part for part in parts if part is not None]), source)
     raise fail(

@@ -42,15 +42,15 @@ class NumpyReader:
     def __call__(self, path: Path) -> Array:
         """Return the inferences of a file, `[k, *shape]`. E203, E246."""
         array = read_array(path)
-        rows = as_inferences(array, self.info)
-        if rows is None:
+        inferences = as_inferences(array, self.info)
+        if inferences is None:
             raise fail(
                 "E246",
                 f"{path} must have the shape {expected_shape(self.info)} of the input "
                 f"{self.info.name}, not {list(array.shape)}",
                 help="N counts inferences of the sample, and need not be there",
             )
-        return np.asarray(rows)
+        return np.asarray(inferences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class RawReader:
         count = (len(data) - width) // stride + 1
         parts = [data[i * stride : i * stride + width] for i in range(count)]
         numbers = np.frombuffer(b"".join(parts), self.dtype.newbyteorder("<"))
-        rows = numbers.astype(self.dtype).reshape(count, *self.info.shape)
+        inferences = numbers.astype(self.dtype).reshape(count, *self.info.shape)
         if self.dtype == PIXEL and self.info.dtype != PIXEL:
-            return as_numbers(rows, self.info, self.forms.image)
-        return rows
+            return as_numbers(inferences, self.info, self.forms.image)
+        return inferences
 
 
 def _more(width: int, stride: int) -> str:
@@ -125,21 +125,21 @@ class FeaturesReader:
             )
         if isinstance(self.kind, FrontEnd):
             return self.kind.features(recording, self.info)
-        found = features(recording, self.kind)
-        if found.shape[1] != int(np.prod(self.info.shape)):
+        values = features(recording, self.kind)
+        if values.shape[1] != int(np.prod(self.info.shape)):
             raise fail(
                 "E255",
-                f"the input {self.info.name} must take the {found.shape[1]} values of "
+                f"the input {self.info.name} must take the {values.shape[1]} values of "
                 f"{self.kind.value}, and has the shape {list(self.info.shape)}",
                 rule=FEATURES[self.kind].source,
             )
-        return found.reshape(-1, *self.info.shape)
+        return values.reshape(-1, *self.info.shape)
 
 
 def reader_for(
     suffix: str, info: TensorInfo, forms: Forms, window: tuple[int, int] | None = None
 ) -> tuple[Reader, str]:
-    """Return what reads files that end so, and what there is to say about it.
+    """Return a reader of files that end so, and what there is to say about it.
 
     window  width and stride, in bytes, of the inferences in raw files
     """
@@ -194,10 +194,10 @@ def files_in(folder: Path) -> tuple[str, ...]:
     kinds = Counter(kind_of(name) for name in names)
     if len(kinds) == 1:
         return tuple(names)
-    found = ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items()))
+    counted = ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items()))
     raise fail(
         "E240",
-        f"{folder} must hold samples of one kind, and holds {found or 'none'}",
+        f"{folder} must hold samples of one kind, and holds {counted or 'none'}",
         help="samples are .npy, .bin, .wav, .png or .jpg files, also in sub-folders",
     )
 

@@ -61,10 +61,10 @@ def real(array: Array, info: TensorInfo) -> Array:
 
 def scale_of(info: TensorInfo) -> tuple[float, int] | None:
     """Return the scale and the zero point of a tensor, None unless it has just one of them."""
-    found: Quantization | None = info.quantization
-    if found is None or len(found.scale) != 1:
+    quantization: Quantization | None = info.quantization
+    if quantization is None or len(quantization.scale) != 1:
         return None
-    return found.scale[0], found.zero_point[0] if found.zero_point else 0
+    return quantization.scale[0], quantization.zero_point[0] if quantization.zero_point else 0
 
 
 def _quantized(array: Array, info: TensorInfo, note: Note) -> Array:
@@ -72,10 +72,10 @@ def _quantized(array: Array, info: TensorInfo, note: Note) -> Array:
 
     Ref: TFLite's QUANTIZE.
     """
-    found = scale_of(info)
-    if found is None or not np.isfinite(array).all():
+    grid = scale_of(info)
+    if grid is None or not np.isfinite(array).all():
         raise _refused(array, info)
-    scale, zero = found
+    scale, zero = grid
     limits = np.iinfo(info.dtype)
     steps = array.astype(np.float64) / scale
     whole = np.trunc(steps + np.copysign(0.5, steps)) + zero
@@ -106,5 +106,5 @@ def _require_range(array: Array, low: int, high: int, info: TensorInfo) -> None:
 def _wanted(info: TensorInfo) -> str:
     limits = np.iinfo(info.dtype)
     text = f"{info.dtype} integers from {limits.min} to {limits.max}"
-    found = scale_of(info)
-    return text if found is None else f"{text}, of scale {found[0]:g} and zero point {found[1]}"
+    grid = scale_of(info)
+    return text if grid is None else f"{text}, of scale {grid[0]:g} and zero point {grid[1]}"

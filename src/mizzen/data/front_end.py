@@ -69,13 +69,13 @@ class FrontEnd:
         padded = np.pad(samples[:most], (0, max(0, most - len(samples))))
         session = _kernels(self.network).session()
         starts = range(0, frames * self.hop, self.hop)
-        rows = [
+        outputs = [
             session.run([padded[start : start + frame].reshape(1, *taken.shape)])[0]
             for start in starts
         ]
-        found = np.concatenate(rows).reshape(1, *info.shape)
+        joined = np.concatenate(outputs).reshape(1, *info.shape)
         alike = given.dtype == info.dtype and scale_of(given) == scale_of(info)
-        return found if alike else real(found, given)
+        return joined if alike else real(joined, given)
 
 
 @cache
@@ -86,7 +86,7 @@ def _kernels(network: bytes) -> CpuKernels:
 
 @cache
 def interface(network: bytes, name: str) -> tuple[TensorInfo, TensorInfo]:
-    """Return what a front-end takes and gives. E255 unless it takes samples of 16 bits, alone."""
+    """Return a front-end's input and output. E255 unless it takes samples of 16 bits, alone."""
     main = read(network, name).main
     inputs, outputs = main.present(main.inputs), main.present(main.outputs)
     if len(inputs) != 1 or len(outputs) != 1 or inputs[0].dtype != np.int16:

@@ -65,7 +65,7 @@ class ImageReader:
 
 
 def geometry_of(info: TensorInfo, form: ImageForm) -> Geometry:
-    """Return what images of an input are like. E246 for an input that takes none."""
+    """Return the geometry of an input's images. E246 for an input that takes none."""
     shape = info.shape[1:] if len(info.shape) == 4 and info.shape[0] == 1 else info.shape
     layout = form.layout
     if layout is None:
@@ -86,8 +86,8 @@ def geometry_of(info: TensorInfo, form: ImageForm) -> Geometry:
             f"the input {info.name} must take {channels.value} images, and has {number} "
             f"{'channel' if number == 1 else 'channels'}",
         )
-    rows = 1 if layout is Layout.FIRST else 0
-    return Geometry(shape[rows], shape[rows + 1], channels, layout)
+    axis = 1 if layout is Layout.FIRST else 0
+    return Geometry(shape[axis], shape[axis + 1], channels, layout)
 
 
 def _decoded(path: Path, geometry: Geometry, resize: Resize | None) -> Array:
@@ -123,7 +123,7 @@ def _pillow() -> Any:
 
 
 def _sized(pillow: Any, image: Any, geometry: Geometry, resize: Resize | None, path: Path) -> Any:
-    """Return an image of the input's size. E246 if it has another and nobody says how."""
+    """Return an image of the input's size. E246 if it has another and it is not said how."""
     wanted = geometry.width, geometry.height
     if image.size == wanted:
         return image
@@ -188,10 +188,10 @@ def explained(info: TensorInfo, form: ImageForm) -> str:
         return f"  {info.name}: pixels taken as pixel / {WHITE}"
     low = np.iinfo(info.dtype).min
     text = f"  {info.name}: pixels 0 to {WHITE} taken as {info.dtype} {low} to {low + WHITE}"
-    found = scale_of(info)
-    if found is None:
+    grid = scale_of(info)
+    if grid is None:
         return text
-    ends = (found[0] * (low + end - found[1]) for end in (0, WHITE))
+    ends = (grid[0] * (low + end - grid[1]) for end in (0, WHITE))
     return f"{text}, which are {' to '.join(f'{end:.3g}' for end in ends)}"
 
 

@@ -22,7 +22,7 @@ FILE_HEADINGS = frozenset(("file", "filename", "file_name", "path", "image", "na
 LABEL_HEADINGS = frozenset(("label", "labels", "class", "target", "y", "value"))
 DELIMITERS = (",", ";", "\t")
 KEYS = ("labels", "label", "y", "targets", "target", "y_test")
-"""Arrays of a .npz that are labels if nobody says which are, in this order."""
+"""Arrays of a .npz that are labels if it is not said which are, in this order."""
 
 MLPERF_COLUMNS = 3, 5
 """Of a `y_labels.csv`: file, number of classes, label; and width and stride of windows in bytes.
@@ -65,7 +65,7 @@ def read_labels(path: Path, classes: Sequence[str]) -> Labels:
     """Read labels in the order of the samples: a .npy file, or a text file's one column. E243."""
     if path.suffix.lower() == ".npy":
         return array_labels(read_array(path), classes, str(path))
-    return labels_of([row.label for row in read_rows(path)], classes, str(path))
+    return labels_of([entry.label for entry in read_rows(path)], classes, str(path))
 
 
 def array_labels(array: Array, classes: Sequence[str], source: str) -> Labels:
@@ -89,10 +89,10 @@ def read_rows(path: Path) -> list[Row]:
     lines = list(csv.reader(lines, delimiter=delimiter))
     cells = [(i, [cell.strip() for cell in line]) for i, line in enumerate(lines, 1) if any(line)]
     places, cells = _places(cells)
-    rows = [_row(path, number, line, places) for number, line in cells]
-    if not rows:
+    entries = [_row(path, number, line, places) for number, line in cells]
+    if not entries:
         raise fail("E243", f"{path} must have labels, and has no line", help="file,label")
-    return rows
+    return entries
 
 
 Lines = list[tuple[int, list[str]]]
@@ -146,8 +146,8 @@ def labels_of(words: Sequence[str], classes: Sequence[str], source: str) -> Labe
             f"{source}: every label must be one of the classes {', '.join(classes)}, not {wrong!r}",
             help="give the classes in the order of the network's outputs",
         )
-    found = tuple(sorted(set(words)))
-    return Labels(np.array([found.index(word) for word in words]), found)
+    names = tuple(sorted(set(words)))
+    return Labels(np.array([names.index(word) for word in words]), names)
 
 
 def _numbers(words: Sequence[str]) -> Array | None:

@@ -10,7 +10,7 @@ from mizzen.data.labels import Labels, Row, labels_of, read_labels, read_rows
 from mizzen.diagnostics import MizzenError, fail
 
 USUAL = ("y_labels.csv", "labels.csv")
-"""Labels in a folder of samples if nobody says where they are, in this order."""
+"""Labels in a folder of samples if it is not said where they are, in this order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,16 +40,16 @@ def listed(
     said = () if labels is not None else (f"  labels: {path}",)
     if path.suffix.lower() == ".npy":
         return _in_order(names, read_labels(path, classes), path)
-    rows = read_rows(path)
-    if not rows[0].file:
-        found = labels_of([row.label for row in rows], classes, str(path))
-        return _in_order(names, found, path)
-    found = labels_of([row.label for row in rows], classes, str(path))
-    chosen = _named(folder, names, rows, path)
+    entries = read_rows(path)
+    if not entries[0].file:
+        read = labels_of([entry.label for entry in entries], classes, str(path))
+        return _in_order(names, read, path)
+    read = labels_of([entry.label for entry in entries], classes, str(path))
+    chosen = _named(folder, names, entries, path)
     left = len(set(names) - set(chosen))
     files = "file" if left == 1 else "files"
     more = (f"  {path.name} has no label for {left:,} {files}, left out",) if left else ()
-    return Listed(chosen, found, _window(rows, path), (*said, *more))
+    return Listed(chosen, read, _window(entries, path), (*said, *more))
 
 
 def _labels_path(folder: Path, labels: str | Path | None) -> Path | None:
@@ -73,44 +73,44 @@ def _in_order(names: tuple[str, ...], labels: Labels, path: Path) -> Listed:
 
 
 def _named(
-    folder: Path, names: tuple[str, ...], rows: Sequence[Row], path: Path
+    folder: Path, names: tuple[str, ...], entries: Sequence[Row], path: Path
 ) -> tuple[str, ...]:
     """Return the files that rows name: by path, by name alone, or by name without its ending."""
     whole = set(names)
     by_name = _unique(names, lambda name: PurePosixPath(name).name)
     by_stem = _unique(names, lambda name: PurePosixPath(name).stem)
-    found: list[str] = []
-    for row in rows:
-        file = PurePosixPath(row.file.replace("\\", "/"))
+    chosen: list[str] = []
+    for entry in entries:
+        file = PurePosixPath(entry.file.replace("\\", "/"))
         text = file.as_posix()
         match = text if text in whole else by_name.get(file.name) or by_stem.get(file.stem)
         if match is None:
-            raise _absent(folder, rows, found, path, row)
-        found.append(match)
-    return tuple(found)
+            raise _absent(folder, entries, chosen, path, entry)
+        chosen.append(match)
+    return tuple(chosen)
 
 
 def _unique(names: Sequence[str], key: Callable[[str], str]) -> dict[str, str]:
     """Return names by a key of theirs that no other has."""
-    found: dict[str, str | None] = {}
+    by_key: dict[str, str | None] = {}
     for name in names:
-        found[key(name)] = None if key(name) in found else name
-    return {each: name for each, name in found.items() if name is not None}
+        by_key[key(name)] = None if key(name) in by_key else name
+    return {each: name for each, name in by_key.items() if name is not None}
 
 
 def _absent(
-    folder: Path, rows: Sequence[Row], found: Sequence[str], path: Path, row: Row
+    folder: Path, entries: Sequence[Row], chosen: Sequence[str], path: Path, entry: Row
 ) -> MizzenError:
     return fail(
         "E241",
-        f"{folder} must have the {len(rows):,} files that {path} names, and has not {row.file} "
-        f"(row {len(found) + 1})",
+        f"{folder} must have the {len(entries):,} files that {path} names, and has not "
+        f"{entry.file} (row {len(chosen) + 1})",
         help="names are those in the folder, with or without sub-folders and endings",
     )
 
 
-def _window(rows: Sequence[Row], path: Path) -> tuple[int, int] | None:
-    windows = {row.window for row in rows}
+def _window(entries: Sequence[Row], path: Path) -> tuple[int, int] | None:
+    windows = {entry.window for entry in entries}
     if len(windows) > 1:
         raise fail("E243", f"{path} must give all files windows of one width and stride")
     return windows.pop()

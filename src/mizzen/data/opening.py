@@ -57,13 +57,13 @@ def open_data(
     paths = paths_of(words, inputs)
     if len(paths) == 1 and paths[0].suffix.lower() == ARCHIVE:
         return _archive(paths[0], inputs, labels, classes, sequences)
-    found = [
+    sources = [
         _column(path, info, labels, classes, sequences, forms)
         for path, info in zip(paths, inputs, strict=True)
     ]
-    notes = tuple(note for row in found for note in row.notes)
-    data = data_set([row.column for row in found])
-    return Opened(", ".join(words), data, found[0].labels, notes)
+    notes = tuple(note for source in sources for note in source.notes)
+    data = data_set([source.column for source in sources])
+    return Opened(", ".join(words), data, sources[0].labels, notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,15 +83,15 @@ def paths_of(words: Sequence[str], inputs: Sequence[TensorInfo]) -> list[Path]:
     split = {word: word.partition("=") for word in words}
     named = {name: path for name, _, path in split.values() if name in names}
     unnamed = iter([word for word, parts in split.items() if parts[0] not in names])
-    found = [named[name] if name in named else next(unnamed, None) for name in names]
-    if None in found or next(unnamed, None) is not None:
+    given = [named[name] if name in named else next(unnamed, None) for name in names]
+    if None in given or next(unnamed, None) is not None:
         raise fail(
             "E240",
             f"the data must be one file or folder for each input ({', '.join(names)}), or a .npz "
             f"with all of them, not {', '.join(words)}",
             help="write NAME=PATH where the order is another",
         )
-    return [_existing(Path(path)) for path in found if path is not None]
+    return [_existing(Path(path)) for path in given if path is not None]
 
 
 def _existing(path: Path) -> Path:
@@ -110,8 +110,8 @@ def _column(
 ) -> Found:
     if path.suffix.lower() == NUMPY:
         column = array_column(read_array(path), info, str(path), sequences=sequences)
-        found = None if labels is None else read_labels(_existing(Path(labels)), classes)
-        return Found(column, found)
+        truth = None if labels is None else read_labels(_existing(Path(labels)), classes)
+        return Found(column, truth)
     from mizzen.data.files import KINDS  # arrays need nothing of what reads files
 
     if not path.is_dir() and path.suffix.lower() not in KINDS:
@@ -139,10 +139,10 @@ def files_at(
     from mizzen.data.listing import Listed, listed
 
     folder, names = (path, files_in(path)) if path.is_dir() else (path.parent, (path.name,))
-    rows = listed(folder, names, labels, classes) if path.is_dir() or labels else Listed(names)
-    reader, said = reader_for(suffix_of(rows.names), info, forms or Forms(), rows.window)
-    notes = tuple(note for note in (*rows.notes, said) if note)
-    return Found(FileColumn(folder, rows.names, reader), rows.labels, notes)
+    listing = listed(folder, names, labels, classes) if path.is_dir() or labels else Listed(names)
+    reader, said = reader_for(suffix_of(listing.names), info, forms or Forms(), listing.window)
+    notes = tuple(note for note in (*listing.notes, said) if note)
+    return Found(FileColumn(folder, listing.names, reader), listing.labels, notes)
 
 
 def _archive(
@@ -154,17 +154,17 @@ def _archive(
 ) -> Opened:
     members = read_archive(path)
     key = _labels_key(members, inputs, labels)
-    found: Labels | None = None
+    truth: Labels | None = None
     if key is not None:
-        found = array_labels(members[key], classes, f"{key} of {path}")
+        truth = array_labels(members[key], classes, f"{key} of {path}")
     elif labels is not None:
-        found = read_labels(_labels_path(Path(labels), path, members), classes)
+        truth = read_labels(_labels_path(Path(labels), path, members), classes)
     rest = {name: array for name, array in members.items() if name != key}
     columns = [
         array_column(array, info, path.name, sequences=sequences)
         for array, info in zip(_by_input(rest, inputs, path), inputs, strict=True)
     ]
-    return Opened(str(path), data_set(columns), found)
+    return Opened(str(path), data_set(columns), truth)
 
 
 def _labels_key(

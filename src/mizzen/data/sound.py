@@ -73,14 +73,14 @@ def read_recording(path: str | Path) -> Recording:
 def _chunks(data: bytes) -> dict[bytes, bytes]:
     """Return the first chunk of each kind; the file's end, or what it says is its end, cuts one."""
     end = min(len(data), _CHUNK.size + _CHUNK.unpack_from(data)[1])
-    found: dict[bytes, bytes] = {}
+    chunks: dict[bytes, bytes] = {}
     at = _CHUNK.size + 4
     while at + _CHUNK.size <= end:
         kind, size = _CHUNK.unpack_from(data, at)
         at += _CHUNK.size
-        found.setdefault(kind, data[at : min(at + size, end)])
+        chunks.setdefault(kind, data[at : min(at + size, end)])
         at += size + size % 2
-    return found
+    return chunks
 
 
 def _no_recording(path: str | Path, reason: str) -> MizzenError:
@@ -103,5 +103,5 @@ def windows(path: str | Path, info: TensorInfo) -> Array:
             f"{samples.size:,}",
             help="cut or pad the recording",
         )
-    rows = samples.reshape(-1, *info.shape)
-    return rows if info.dtype == np.int16 else rows.astype(np.float32) / PCM_ONE
+    inferences = samples.reshape(-1, *info.shape)
+    return inferences if info.dtype == np.int16 else inferences.astype(np.float32) / PCM_ONE

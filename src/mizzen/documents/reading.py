@@ -85,7 +85,7 @@ def values_of(content: bytes, name: str, form: Form) -> dict[str, object]:
 
 
 def parse(model: type[Model], values: bytes | Mapping[str, object], name: str, form: Form) -> Model:
-    """Return what a model makes of a file: of JSON, or of values.
+    """Return the keys of a file, as a model takes them: of JSON, or of values.
 
     The error is of the first value that is wrong.
     """

@@ -30,7 +30,7 @@ def known_keys(model: type[BaseModel], loc: Loc) -> list[str]:
 
 
 def must_be(model: type[BaseModel], loc: Loc, error: ErrorDetails) -> tuple[str, str]:
-    """Return what must hold of the value that an error is about, and what came."""
+    """Return the requirement on the value that an error is about, and what came."""
     kind, marks = _type_at(model, loc)
     context = error.get("ctx", {})
     mark = next((mark for mark in marks if isinstance(mark, Must)), None)

@@ -125,25 +125,25 @@ class NpuDevice:
 
     def name(self, offset: int) -> str:
         """Return the name of the register at an offset, or the offset where there is none."""
-        row = self._rows.get(offset & ~3)
-        return row.name if row else f"{offset:#06x}"
+        register = self._rows.get(offset & ~3)
+        return register.name if register else f"{offset:#06x}"
 
     def read(self, offset: int, size_bytes: int = 4) -> int:
-        """Return what a load of 1, 2 or 4 bytes reads; zero where there is no register."""
-        row = self._rows.get(offset & ~3)
-        if row is None or row.access is Access.WRITE:
+        """Return the value that a load of 1, 2 or 4 bytes reads; 0 where there is no register."""
+        register = self._rows.get(offset & ~3)
+        if register is None or register.access is Access.WRITE:
             return 0
-        return self._read(row) >> 8 * (offset & 3) & (1 << 8 * size_bytes) - 1
+        return self._read(register) >> 8 * (offset & 3) & (1 << 8 * size_bytes) - 1
 
     def write(self, offset: int, value: int, size_bytes: int = 4) -> None:
         """Do what a store does; one of less than a word changes only its bytes."""
-        row = self._rows.get(offset & ~3)
-        if row is None or row.access is Access.READ:
+        register = self._rows.get(offset & ~3)
+        if register is None or register.access is Access.READ:
             return
         if size_bytes < 4:
             shift, width = 8 * (offset & 3), (1 << 8 * size_bytes) - 1
-            value = self._read(row) & ~(width << shift) | (value & width) << shift
-        self._write(row, value & row.mask)
+            value = self._read(register) & ~(width << shift) | (value & width) << shift
+        self._write(register, value & register.mask)
 
     def finish(self) -> None:
         """End an invocation that is late."""
@@ -152,8 +152,8 @@ class NpuDevice:
             self._late = None
             self._end(queue, self._executor.execute(queue))
 
-    def _read(self, row: Row) -> int:
-        match row.name:
+    def _read(self, register: Row) -> int:
+        match register.name:
             case "ID":
                 return RESET_ID[self.accelerator.arch]
             case "CONFIG":
@@ -167,10 +167,10 @@ class NpuDevice:
             case name if name.startswith("PM"):
                 return self._counters.read(name)
             case name:
-                return self._values.get(name, row.reset)
+                return self._values.get(name, register.reset)
 
-    def _write(self, row: Row, value: int) -> None:
-        match row.name:
+    def _write(self, register: Row, value: int) -> None:
+        match register.name:
             case "CMD":
                 self._command(value)
             case "RESET":
@@ -282,7 +282,7 @@ class NpuDevice:
             return self._values.get(f"MEM_ATTR{index}", 0) >> 2 & 1
         return index >> 1
 
-    def _say(self, found: Diagnostic) -> None:
+    def _say(self, diagnostic: Diagnostic) -> None:
         """Say the same only once."""
-        if found not in self.diagnostics and len(self.diagnostics) < KEPT_DIAGNOSTICS:
-            self.diagnostics.append(found)
+        if diagnostic not in self.diagnostics and len(self.diagnostics) < KEPT_DIAGNOSTICS:
+            self.diagnostics.append(diagnostic)

@@ -45,13 +45,15 @@ def stream_estimate(program: Program) -> Cycles:
     """Return the cycles of a program by the timing model; none of a stream with branches."""
     system = resolve(accelerator_of(program.hardware).name)
     try:
-        rows = estimate(program, system)
+        timed = estimate(program, system)
     except MizzenError as error:
         if error.diagnostic.code == BRANCHES:
             return NO_CYCLES
         raise
-    at_work = sum(row.stages.mac_cycles for row in rows if row.stages is not None)
-    return Cycles(math.ceil(sum(row.cycles for row in rows)), math.ceil(at_work))
+    at_work = sum(
+        operation.stages.mac_cycles for operation in timed if operation.stages is not None
+    )
+    return Cycles(math.ceil(sum(operation.cycles for operation in timed)), math.ceil(at_work))
 
 
 HOST_MULTIPLIES_PER_SECOND = 5e9

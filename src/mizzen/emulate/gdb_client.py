@@ -72,7 +72,7 @@ class GdbClient:
             self._buffer += data
 
     def registers(self) -> list[int]:
-        """Return R0 to R15, and the status register behind them."""
+        """Return R0 to R15, and the status register after them."""
         data = bytes.fromhex(self.ask("g"))
         return list(struct.unpack_from(f"<{STATUS_INDEX + 1}I", data))
 
@@ -82,14 +82,14 @@ class GdbClient:
 
     def read(self, address: int, size_bytes: int) -> bytes:
         """Return memory; fewer bytes where it ends."""
-        found = bytearray()
-        while len(found) < size_bytes:
-            size = min(CHUNK_BYTES, size_bytes - len(found))
-            answer = self.ask(f"m{address + len(found):x},{size:x}")
+        memory = bytearray()
+        while len(memory) < size_bytes:
+            size = min(CHUNK_BYTES, size_bytes - len(memory))
+            answer = self.ask(f"m{address + len(memory):x},{size:x}")
             if answer.startswith("E") or not answer:
                 break
-            found += bytes.fromhex(answer)
-        return bytes(found)
+            memory += bytes.fromhex(answer)
+        return bytes(memory)
 
     def write(self, address: int, data: bytes) -> None:
         """Write memory."""

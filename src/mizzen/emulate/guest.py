@@ -60,18 +60,18 @@ class GuestMemory:
 
         Nothing where there is no memory, or none that the NPU's ports reach.
         """
-        found = self.bank(address)
-        if found is None or not found[0].memory.npu:
+        located = self.bank(address)
+        if located is None or not located[0].memory.npu:
             return NOTHING
-        bank, offset = found
+        bank, offset = located
         return bank.data[offset:]
 
     def read(self, address: int, size_bytes: int) -> bytes | None:
         """Return bytes as the processor sees them; None where they are not all memory."""
-        found = self.bank(address)
-        if found is None or found[1] + size_bytes > found[0].memory.size_bytes:
+        located = self.bank(address)
+        if located is None or located[1] + size_bytes > located[0].memory.size_bytes:
             return None
-        bank, offset = found
+        bank, offset = located
         self.fetch(address, size_bytes)
         return bank.data[offset : offset + size_bytes].tobytes()
 

@@ -72,16 +72,16 @@ class Image:
     def load(self, memory: GuestMemory) -> None:
         """Put the segments into a board's memories. E421 for one that lies in none."""
         for segment in self.segments:
-            found = memory.bank(segment.address)
+            located = memory.bank(segment.address)
             size = len(segment.data)
-            if found is None or found[1] + size > found[0].memory.size_bytes:
+            if located is None or located[1] + size > located[0].memory.size_bytes:
                 raise fail(
                     "E421",
                     f"the firmware's segment at {segment.address:#010x} must lie in a memory of "
                     f"the board, and its {size} bytes do not",
                     help="link it with the board's own linker script, or choose another --board",
                 )
-            bank, offset = found
+            bank, offset = located
             bank.data[offset : offset + size] = np.frombuffer(segment.data, np.uint8)
 
 
@@ -102,8 +102,8 @@ def read_image(data: bytes) -> Image:
     segments = _segments(data, _rows(data, _SEGMENT, programs, programs_count, program_bytes))
     if not segments:
         raise _no_image("an executable with something to load")
-    rows = _rows(data, _SECTION, sections, sections_count, section_bytes)
-    return Image(entry, segments, _symbols(data, rows))
+    headers = _rows(data, _SECTION, sections, sections_count, section_bytes)
+    return Image(entry, segments, _symbols(data, headers))
 
 
 def _rows(
@@ -115,21 +115,21 @@ def _rows(
     return [form.unpack_from(data, start + index * form.size) for index in range(count)]
 
 
-def _segments(data: bytes, rows: list[tuple[int, ...]]) -> tuple[Segment, ...]:
-    found: list[Segment] = []
-    for kind, offset, _, address, size, *_ in rows:
+def _segments(data: bytes, headers: list[tuple[int, ...]]) -> tuple[Segment, ...]:
+    segments: list[Segment] = []
+    for kind, offset, _, address, size, *_ in headers:
         if kind != _LOADED:
             continue
         if offset + size > len(data):
             raise _no_image(f"whole, and its segment at {address:#010x} is cut off")
         if size:
-            found.append(Segment(address, data[offset : offset + size]))
-    return tuple(found)
+            segments.append(Segment(address, data[offset : offset + size]))
+    return tuple(segments)
 
 
 def _symbols(data: bytes, sections: list[tuple[int, ...]]) -> tuple[tuple[int, int, str], ...]:
     """Return functions, their ends and names; none of a file without its table of symbols."""
-    tables = [row for row in sections if row[1] == _SYMBOLS]
+    tables = [section for section in sections if section[1] == _SYMBOLS]
     if not tables:
         return ()
     _, _, _, _, start, size, names, _, _, row_bytes = tables[0]
@@ -139,12 +139,12 @@ def _symbols(data: bytes, sections: list[tuple[int, ...]]) -> tuple[tuple[int, i
     if names >= len(sections):
         raise _no_image(f"whole, and has no section {names} of names")
     texts = sections[names][4:6]
-    found: dict[int, tuple[int, int, str]] = {}
+    functions: dict[int, tuple[int, int, str]] = {}
     for name, address, extent, kind, _, _ in _rows(data, _SYMBOL, start, count, row_bytes):
         if kind & 0xF == _FUNCTION:
             place = address & ~1
-            found[place] = place, place + max(extent, 2), _name(data, name, *texts)
-    return tuple(sorted(found.values()))
+            functions[place] = place, place + max(extent, 2), _name(data, name, *texts)
+    return tuple(sorted(functions.values()))
 
 
 def _name(data: bytes, at: int, start: int, size: int) -> str:

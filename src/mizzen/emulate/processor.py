@@ -60,7 +60,7 @@ class Deadline:
 
     @property
     def left_seconds(self) -> float:
-        """Seconds until then; negative behind it."""
+        """Seconds until then; negative after it."""
         return self._end - time.monotonic()
 
     def call_off(self) -> None:

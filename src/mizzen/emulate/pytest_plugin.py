@@ -59,7 +59,7 @@ def emulate_firmware(request: pytest.FixtureRequest) -> EmulateFirmware:
         chosen = str(board or config.getini(BOARD)), str(accelerator or config.getini(ACCELERATOR))
         result = emulate(firmware, *chosen, options or DEFAULTS)
         parts = [quoted_lines(result.output)] if result.output else []
-        parts += [row.render() for row in (*result.failures, *result.notes)]
+        parts += [diagnostic.render() for diagnostic in (*result.failures, *result.notes)]
         node: pytest.Item = request.node
         node.add_report_section("call", one_line(f"firmware {firmware}"), "\n".join(parts))
         return result

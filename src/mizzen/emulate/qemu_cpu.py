@@ -1,7 +1,7 @@
 """The processor by QEMU, in its own process: a Cortex-M55 with everything around it.
 
 The NPU's page is watched by the GDB stub. QEMU stops at an access, before it is made; the
-instruction is taken apart, the access done here, and the processor set on behind it. The interrupt
+instruction is taken apart, the access done here, and the processor set on after it. The interrupt
 line is QEMU's own, so that interrupts come as they do.
 
 Facts of QEMU 7.2 that matter: a watchpoint on a page stops before the access, the program counter
@@ -34,7 +34,7 @@ LOOK_SECONDS = 0.05
 IDLE_LOOKS = 6
 """Looks in a row that find the processor waiting at one place, with nothing pending."""
 STEP_SECONDS = 1.0
-"""How long the stop behind one instruction may take to be told."""
+"""How long the stop after one instruction may take to be told."""
 BREAKPOINT = 0xBE
 """Upper byte of BKPT, which asks the host for something."""
 NEAR_BYTES = 48
@@ -68,10 +68,10 @@ class QemuMemory(GuestMemory):
             self._gdb.write(address, place.tobytes())
 
     def _apart(self, address: int, size_bytes: int) -> Bytes | None:
-        found = self.bank(address)
-        if found is None or found[0].memory.name in self._shared:
+        located = self.bank(address)
+        if located is None or located[0].memory.name in self._shared:
             return None
-        return found[0].data[found[1] : found[1] + size_bytes]
+        return located[0].data[located[1] : located[1] + size_bytes]
 
 
 @dataclass(slots=True)
@@ -155,22 +155,22 @@ class QemuProcessor:
         return end
 
     def _access(self) -> End | None:
-        """Make the access that the processor was stopped at, and go behind it."""
+        """Make the access that the processor was stopped at, and go on after it."""
         values = self._gdb.registers()
-        found, offset = self._access_at(values)
-        if found is None or offset is None:
+        transfer, offset = self._access_at(values)
+        if transfer is None or offset is None:
             return self._unknown_access(values[PC])
         self._unknown = None
-        for index, register in enumerate(found.registers):
-            at = offset + index * found.size_bytes
-            if found.loads:
-                values[register] = found.extended(self._bus.read(at, found.size_bytes))
+        for index, register in enumerate(transfer.registers):
+            at = offset + index * transfer.size_bytes
+            if transfer.loads:
+                values[register] = transfer.extended(self._bus.read(at, transfer.size_bytes))
             else:
-                mask = (1 << 8 * found.size_bytes) - 1
-                self._bus.write(at, values[register] & mask, found.size_bytes)
-        if found.writeback is not None:
-            values[found.writeback[0]] = found.writeback[1]
-        values[PC] += found.length_bytes
+                mask = (1 << 8 * transfer.size_bytes) - 1
+                self._bus.write(at, values[register] & mask, transfer.size_bytes)
+        if transfer.writeback is not None:
+            values[transfer.writeback[0]] = transfer.writeback[1]
+        values[PC] += transfer.length_bytes
         values[STATUS_INDEX] = behind(values[STATUS_INDEX])
         self._gdb.set_registers(values)
         self._set_interrupt()
@@ -180,8 +180,8 @@ class QemuProcessor:
     def _access_at(self, values: Sequence[int]) -> tuple[thumb.Transfer | None, int | None]:
         """Return the access that the next instruction is, and where in the NPU's registers."""
         first, second = self._instruction(values[PC])
-        found = thumb.decode(first, second, values[PC], values.__getitem__)
-        return found, None if found is None else self._offset(found.address)
+        transfer = thumb.decode(first, second, values[PC], values.__getitem__)
+        return transfer, None if transfer is None else self._offset(transfer.address)
 
     def _unknown_access(self, pc: int) -> End | None:
         """Go on from a stop at what is no access: an old one, told late. At another one, end."""

@@ -262,9 +262,9 @@ def _require_size(operation: Operation) -> None:
     A damaged stream asks for such ones, and would take the host's memory and time.
     """
     where = operation.where
-    found = elements(operation)
-    if found > LARGEST_MAP_ELEMENTS:
-        message = f"a feature map must have at most {LARGEST_MAP_ELEMENTS} elements, not {found}"
+    count = elements(operation)
+    if count > LARGEST_MAP_ELEMENTS:
+        message = f"a feature map must have at most {LARGEST_MAP_ELEMENTS} elements, not {count}"
         raise fail("E427", f"{where.name}: {message}", origin=where.origin)
     streams = [] if isinstance(operation, Dma) else _streams(operation)
     longest = max((stream.length for stream in streams), default=0)
@@ -275,10 +275,10 @@ def _require_size(operation: Operation) -> None:
 
 def _read(words: npt.NDArray[np.uint32], identity: HardwareId) -> _Stream | Stop:
     """Decode up to OP_STOP; what follows is never read."""
-    found = decode_partial(words, accelerator_of(identity).arch)
+    decoded = decode_partial(words, accelerator_of(identity).arch)
     kept: list[Instruction] = []
     history = 0
-    for instruction in found.instructions:
+    for instruction in decoded.instructions:
         kept.append(instruction)
         if instruction.name in {"OP_STOP", "OP_IRQ"}:
             history |= instruction.values["mask"]
@@ -290,8 +290,8 @@ def _read(words: npt.NDArray[np.uint32], identity: HardwareId) -> _Stream | Stop
             except MizzenError as error:
                 return Stop(_place(error.diagnostic), malformed=True, reason=error.diagnostic)
             return _Stream(whole, tuple(kept), constants, end, history)
-    if found.stopped_by is not None:
-        return Stop(_place(found.stopped_by), malformed=True, reason=found.stopped_by)
+    if decoded.stopped_by is not None:
+        return Stop(_place(decoded.stopped_by), malformed=True, reason=decoded.stopped_by)
     return _unparsed("the command stream must end with OP_STOP, and QSIZE ends before one")
 
 
@@ -327,13 +327,13 @@ def _constants(instructions: Sequence[Instruction], identity: HardwareId) -> fro
 
 def _streams(operation: Computation) -> list[Stream]:
     """Return where an operation's constants lie."""
-    found: list[Stream] = []
+    streams: list[Stream] = []
     if isinstance(operation, Convolution):
-        found += operation.weights
+        streams += operation.weights
     if isinstance(operation, Convolution | Pooling):
-        found += operation.scales
+        streams += operation.scales
     table = operation.output.activation.table
-    return found if table is None else [*found, table]
+    return streams if table is None else [*streams, table]
 
 
 def _external(end: DmaEnd) -> set[int]:
@@ -349,7 +349,11 @@ def _named(instruction: Instruction | None) -> set[int]:
 
 def _channel(stream: _Stream, at_bytes: int, error: OutsideRegionError) -> Channel:
     """Say for what an operation wanted memory, from its registers."""
-    before = [row for row in stream.instructions if WORD_BYTES * row.offset_words <= at_bytes]
+    before = [
+        instruction
+        for instruction in stream.instructions
+        if WORD_BYTES * instruction.offset_words <= at_bytes
+    ]
     now = {instruction.name: instruction for instruction in before}
     if before[-1].name == "OP_DMA_START":
         return Channel.MEM2MEM_WRITE if error.written else Channel.MEM2MEM_READ
@@ -384,14 +388,14 @@ def _unparsed(message: str) -> Stop:
 def _kept(
     kept: OrderedDict[bytes, _Stream], key: bytes, make: Callable[[], _Stream | Stop]
 ) -> _Stream | Stop:
-    """Return what is kept under a key, or make it and keep it."""
-    found = kept.get(key)
-    if found is None:
+    """Return the stream that is kept under a key, or make it and keep it."""
+    known = kept.get(key)
+    if known is None:
         made = make()
         if isinstance(made, Stop):
             return made
-        found = kept[key] = made
+        known = kept[key] = made
         while len(kept) > KEPT_PLANS:
             kept.popitem(last=False)
     kept.move_to_end(key)
-    return found
+    return known

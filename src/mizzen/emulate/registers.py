@@ -56,12 +56,12 @@ def _array(
 
 def _pointers() -> tuple[Row, ...]:
     """Return BASEP0 to BASEP7: low word, then high word, of which U55 has none."""
-    rows: list[Row] = []
+    pointers: list[Row] = []
     for index in range(REGIONS):
         low = 0x80 + 8 * index
-        rows.append(Row(ALL, low, f"BASEP{index}", Access.BOTH))
-        rows.append(Row(ALL, low + 4, f"BASEP{index}_HI", Access.BOTH, 0, 0xFF))
-    return tuple(rows)
+        pointers.append(Row(ALL, low, f"BASEP{index}", Access.BOTH))
+        pointers.append(Row(ALL, low + 4, f"BASEP{index}_HI", Access.BOTH, 0, 0xFF))
+    return tuple(pointers)
 
 
 def _identity(offset: int, words: tuple[int, ...], name: str, archs: tuple[Arch, ...]) -> list[Row]:
@@ -135,13 +135,23 @@ def register_map(arch: Arch) -> dict[int, Row]:
         (PMU_U85, EVENTS_U85, TYPES_U85) if arch is Arch.U85 else (PMU_U55, EVENTS_U55, TYPES_U55)
     )
     count = COUNTERS[arch]
-    rows = [
+    registers = [
         *ROWS,
-        *(Row(row.archs, base + row.offset, row.name, row.access, 0, row.mask) for row in PMU_ROWS),
+        *(
+            Row(
+                register.archs,
+                base + register.offset,
+                register.name,
+                register.access,
+                0,
+                register.mask,
+            )
+            for register in PMU_ROWS
+        ),
         *_array(ALL, events, "PMEVCNTR", count),
         *_array(ALL, types, "PMEVTYPER", count, 0x3FF),
     ]
-    return {row.offset: row for row in rows if arch in row.archs}
+    return {register.offset: register for register in registers if arch in register.archs}
 
 
 class Status(IntFlag):

@@ -49,7 +49,7 @@ class EmulationResult:
     @property
     def cycles(self) -> int:
         """Estimated cycles of the NPU, over all invocations kept."""
-        return sum(row.cycles.total for row in self.invocations)
+        return sum(invocation.cycles.total for invocation in self.invocations)
 
     def as_dict(self) -> dict[str, object]:
         """Return the result as JSON-ready data, without the bus trace."""
@@ -60,7 +60,7 @@ class EmulationResult:
             "marker": self.marker,
             "marker_seen": self.marker_seen,
             "invocation_count": self.invocation_count,
-            "invocations": [row.as_dict() for row in self.invocations],
+            "invocations": [invocation.as_dict() for invocation in self.invocations],
             "estimated_npu_cycles": self.cycles,
         }
 
@@ -83,6 +83,6 @@ def has_line(output: str, marker: str) -> bool:
     return marker in (line.rstrip("\r") for line in output.split("\n"))
 
 
-def unique(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+def unique(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     """Return diagnostics once each, in their order."""
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(diagnostics))

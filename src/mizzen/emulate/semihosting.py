@@ -72,7 +72,7 @@ class Semihosting:
         self._console = console
 
     def request(self, operation: int, argument: int) -> int | Ended:
-        """Return what R0 becomes, or that the run has ended."""
+        """Return the new value of R0, or that the run has ended."""
         match operation:
             case Operation.EXIT:
                 return Ended(0 if argument == APPLICATION_EXIT else 1)
@@ -142,22 +142,22 @@ class Semihosting:
         return self._memory.read(address & REFUSED, size_bytes) or b""
 
     def _text(self, address: int) -> bytes:
-        found = bytearray()
-        while len(found) < LONGEST_TEXT_BYTES:
-            byte = self._bytes(address + len(found), 1)
+        text = bytearray()
+        while len(text) < LONGEST_TEXT_BYTES:
+            byte = self._bytes(address + len(text), 1)
             if byte in {b"", b"\0"}:
                 break
-            found += byte
-        return bytes(found)
+            text += byte
+        return bytes(text)
 
 
 def note_refusal(diagnostics: list[Diagnostic], what: str) -> None:
     """Say once what firmware asked for and did not get: ``to open 'FILE'``."""
-    found = Diagnostic(
+    diagnostic = Diagnostic(
         "E433",
         f"firmware asked the host {what} by semihosting, and was refused",
         Severity.WARNING,
         help="only the console and the end of the run are served",
     )
-    if found not in diagnostics and len(diagnostics) < KEPT_DIAGNOSTICS:
-        diagnostics.append(found)
+    if diagnostic not in diagnostics and len(diagnostics) < KEPT_DIAGNOSTICS:
+        diagnostics.append(diagnostic)

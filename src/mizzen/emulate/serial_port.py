@@ -26,7 +26,7 @@ class SerialPort:
         self._kept: dict[int, int] = {}
 
     def read(self, offset: int) -> int:
-        """Return what a load reads."""
+        """Return the value that a load reads."""
         if offset == DATA:
             return 0
         return self._fixed.get(offset, self._kept.get(offset, 0))

@@ -110,7 +110,7 @@ class SystemControl:
         self._pending.add(exception)
 
     def read(self, offset: int, size_bytes: int) -> int:
-        """Return what a load from the page of system control reads."""
+        """Return the value that a load from the page of system control reads."""
         self.pass_time(ACCESS_CYCLES)
         word = self._word(offset & ~3)
         return word >> 8 * (offset & 3) & (1 << 8 * size_bytes) - 1

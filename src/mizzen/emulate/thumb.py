@@ -43,7 +43,7 @@ class Transfer:
         return self.address + self.size_bytes * len(self.registers)
 
     def extended(self, value: int) -> int:
-        """Return what a register becomes when `value` is loaded."""
+        """Return the new value of a register when `value` is loaded."""
         sign = 1 << 8 * self.size_bytes - 1
         return (value - 2 * sign) & 0xFFFF_FFFF if self.signed and value & sign else value
 
@@ -54,7 +54,7 @@ def is_wide(first: int) -> bool:
 
 
 def decode(first: int, second: int, pc: int, registers: Registers) -> Transfer | None:
-    """Return what the instruction at `pc` transfers; None if it is no load or store known here.
+    """Return the transfer of the instruction at `pc`; None if it is no load or store known here.
 
     first, second  the halfwords from `pc` on
     """

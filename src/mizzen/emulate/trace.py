@@ -44,7 +44,7 @@ class NpuBus:
         self._level = False
 
     def read(self, offset: int, size_bytes: int) -> int:
-        """Return what a load reads."""
+        """Return the value that a load reads."""
         value = self.device.read(offset, size_bytes)
         self._note(BusRow("read", self.device.name(offset), offset, value))
         self.settle()
@@ -62,13 +62,13 @@ class NpuBus:
             self._level = self.device.irq
             self._note(BusRow("irq", "IRQ", 0, int(self._level)))
 
-    def _note(self, row: BusRow) -> None:
+    def _note(self, event: BusRow) -> None:
         if self.rows:
             last = self.rows[-1]
-            if replace(last, count=1) == row:
+            if replace(last, count=1) == event:
                 self.rows[-1] = replace(last, count=last.count + 1)
                 return
         if len(self.rows) < KEPT_ROWS:
-            self.rows.append(row)
+            self.rows.append(event)
         else:
             self.left_out += 1

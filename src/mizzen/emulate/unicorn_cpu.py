@@ -160,8 +160,8 @@ class UnicornProcessor:
             )
         pages = {
             base & ~(PAGE_BYTES - 1)
-            for row in board.timing_adapters
-            for base in (row.base, row.alias)
+            for adapter in board.timing_adapters
+            for base in (adapter.base, adapter.alias)
             if base is not None
         }
         for page in pages:
@@ -199,7 +199,7 @@ class UnicornProcessor:
         self._guarded(access)
 
     def _guarded(self, access: Callable[[], int | None]) -> int | None:
-        """Do an access; what it raises ends the run, and goes on behind Unicorn's own frames."""
+        """Do an access; what it raises ends the run, and goes on after Unicorn's own frames."""
         try:
             return access()
         except BaseException as error:
@@ -216,8 +216,8 @@ class UnicornProcessor:
         before = len(self._bus.device.invocations)
         self._bus.write(offset, value, size)
         self._idle = 0
-        for row in self._bus.device.invocations[before:]:
-            self.system.pass_time(row.cycles.total)
+        for invocation in self._bus.device.invocations[before:]:
+            self.system.pass_time(invocation.cycles.total)
         self._after_npu()
         self._stop_at_store(self._board.npu.base + offset)
 
@@ -230,7 +230,7 @@ class UnicornProcessor:
         self._stop_at_store(PAGE + offset)
 
     def _stop_at_store(self, address: int) -> None:
-        """Look around behind this store, if it made something that has to be seen to."""
+        """Look around after this store, if it made something that has to be seen to."""
         ticks = self.system.ticks and not self._sliced
         if self.system.reset_requested or self.system.waiting or self._bus.device.is_late or ticks:
             self._store = address
@@ -291,34 +291,34 @@ class UnicornProcessor:
         return self._halfword(self._engine.pc - 2) == instruction
 
     def _pass_store(self, address: int) -> None:
-        """Go behind the store that the processor was stopped at, whose effect is there already.
+        """Go past the store that the processor was stopped at, whose effect is there already.
 
         Unicorn stops with the program counter at the store, which would run again. In an IT block
-        it stops behind it.
+        it stops after it.
         """
         pc = self._engine.pc
-        found = thumb.decode(self._halfword(pc), self._halfword(pc + 2), pc, self._engine.core)
-        if found is None or found.loads or not self._same_place(found, address):
+        transfer = thumb.decode(self._halfword(pc), self._halfword(pc + 2), pc, self._engine.core)
+        if transfer is None or transfer.loads or not self._same_place(transfer, address):
             return
-        self._engine.set_core(PC, pc + found.length_bytes)
-        if found.writeback is not None:
-            self._engine.set_core(*found.writeback)
+        self._engine.set_core(PC, pc + transfer.length_bytes)
+        if transfer.writeback is not None:
+            self._engine.set_core(*transfer.writeback)
 
-    def _unmask(self, found: Unmasking) -> None:
-        """Do an instruction that lets interrupts in, so that they are taken right behind it."""
+    def _unmask(self, unmasking: Unmasking) -> None:
+        """Do an instruction that lets interrupts in, so that they are taken right after it."""
         engine = self._engine
         status = engine.special("XPSR")
         state = it_state(status)
         if not state or holds(state >> 4, status):
-            value = 0 if found.register is None else engine.core(found.register)
-            for name in found.names:
+            value = 0 if unmasking.register is None else engine.core(unmasking.register)
+            for name in unmasking.names:
                 engine.set_mask(name, value & WIDTHS[name])
-        engine.set_core(PC, engine.pc + found.length_bytes)
+        engine.set_core(PC, engine.pc + unmasking.length_bytes)
         if state:
             engine.set_special("XPSR", behind(status))
 
-    def _same_place(self, found: thumb.Transfer, address: int) -> bool:
-        start, end = (value & ~SECURE_BIT for value in (found.address, found.end))
+    def _same_place(self, transfer: thumb.Transfer, address: int) -> bool:
+        start, end = (value & ~SECURE_BIT for value in (transfer.address, transfer.end))
         return start <= address & ~SECURE_BIT < end
 
     def _on_exception(self, number: int) -> None:
@@ -328,7 +328,7 @@ class UnicornProcessor:
         self._bad = (address, size)
 
     def _on_error(self) -> End | None:
-        """Unicorn stops at waits as at instructions that it does not know, one behind them."""
+        """Unicorn stops at waits as at instructions that it does not know, one after them."""
         if self._raised is not None:
             raise self._raised
         if self._bad is not None:
@@ -342,15 +342,15 @@ class UnicornProcessor:
         return self._fault(message, M55_HINT, code="E422")
 
     def _bad_access(self, address: int, size: int) -> End:
-        pc, found = self._culprit(address)
+        pc, transfer = self._culprit(address)
         bank = self._memory.bank(address)
         why = (
             f"{bank[0].memory.name} is read-only" if bank else f"{self._board.name} has none there"
         )
-        if found is None:
+        if transfer is None:
             return self._fault(f"cannot reach {address:#010x}, at {self._image.place(pc)}: {why}")
-        verb = "load" if found.loads else "store"
-        names = ", ".join(f"r{number}" for number in found.registers)
+        verb = "load" if transfer.loads else "store"
+        names = ", ".join(f"r{number}" for number in transfer.registers)
         return self._fault(
             f"cannot {verb} {names}, {size} bytes at {address:#010x}, by the instruction at "
             f"{self._image.place(pc)}: {why}"
@@ -360,9 +360,11 @@ class UnicornProcessor:
         """Return the instruction of a bad access; Unicorn's program counter is near it."""
         pc = self._engine.pc
         for at in (pc - 2, pc - 4, pc):
-            found = thumb.decode(self._halfword(at), self._halfword(at + 2), at, self._engine.core)
-            if found is not None and found.address <= address < found.end:
-                return at, found
+            transfer = thumb.decode(
+                self._halfword(at), self._halfword(at + 2), at, self._engine.core
+            )
+            if transfer is not None and transfer.address <= address < transfer.end:
+                return at, transfer
         return pc, None
 
     def _fault(self, what: str, hint: str | None = None, code: str = "E436") -> End:
@@ -475,18 +477,18 @@ class UnicornProcessor:
         self._engine.set_core(PC, self._word(table + 4))
 
     def _halfword(self, address: int) -> int:
-        found = self._memory.read(address, 2)
-        return int.from_bytes(found, "little") if found else 0
+        bytes_ = self._memory.read(address, 2)
+        return int.from_bytes(bytes_, "little") if bytes_ else 0
 
     def _word(self, address: int) -> int:
-        found = self._memory.read(address, 4)
-        return int.from_bytes(found, "little") if found else 0
+        bytes_ = self._memory.read(address, 4)
+        return int.from_bytes(bytes_, "little") if bytes_ else 0
 
     def _words(self, address: int, count: int) -> list[int] | None:
-        found = self._memory.read(address, 4 * count)
-        if found is None:
+        bytes_ = self._memory.read(address, 4 * count)
+        if bytes_ is None:
             return None
-        return [int.from_bytes(found[at : at + 4], "little") for at in range(0, 4 * count, 4)]
+        return [int.from_bytes(bytes_[at : at + 4], "little") for at in range(0, 4 * count, 4)]
 
     def _push(self, address: int, values: list[int]) -> None:
         """Write a frame; where the stack is in no memory, the processor cannot go on."""

@@ -1,14 +1,14 @@
 """Unicorn with types: the core's registers by name, memory, and how it is run.
 
-Facts of Unicorn 2.1.4 that matter: WFE and YIELD stop with an error, the program counter behind
+Facts of Unicorn 2.1.4 that matter: WFE and YIELD stop with an error, the program counter after
 them; WFI stops without one; a stop within a store leaves the program counter at the store; the
 interrupt hook gives the exceptions of the QEMU inside; writing IPSR switches stack pointers.
 
-A stop is heeded behind the next load or store as well, and leaves the program counter at it, so
+A stop is heeded after the next load or store as well, and leaves the program counter at it, so
 that it would be made again: a character is sent twice, a register loaded from the address that it
 has overwritten. A stop from another thread, which Unicorn's own timeout is, comes at any of them,
 and is lost if it comes before the run has begun. So only a run that is over is stopped so; one that
-goes on is stopped by a count of instructions, which stops in front of one. Code that was translated
+goes on is stopped by a count of instructions, which stops before one. Code that was translated
 before it is counted is not counted.
 """
 
@@ -229,9 +229,9 @@ class Engine:
             raise EngineError(str(error)) from None
 
     def stop_at(self, addresses: Sequence[int]) -> None:
-        """Stop in front of each of these instructions, which costs the others nothing.
+        """Stop before each of these instructions, which costs the others nothing.
 
-        Whoever runs on from there must have gone behind the instruction: it stops again at once.
+        What runs on from there must have gone past the instruction: it stops again at once.
         """
         self._uc.ctl_exits_enabled(True)
         self._uc.ctl_set_exits([*addresses, NOWHERE])

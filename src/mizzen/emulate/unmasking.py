@@ -72,7 +72,7 @@ def it_state(status: int) -> int:
 
 
 def behind(status: int) -> int:
-    """Return the status register behind an instruction that is left out: one on in an IT block."""
+    """Return the status register after an instruction that is left out: one on in an IT block."""
     state = it_state(status)
     after = 0 if not state & 7 else state & 0xE0 | state << 1 & 0x1F
     cleared = status & ~(0x3F << 10 | 3 << 25)

@@ -46,7 +46,7 @@ def cut(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 def quoted_lines(text: str) -> str:
-    """Return what somebody else's program wrote, each line marked so that it is none of ours."""
+    """Return the output of somebody else's program, each line marked so that it is none of ours."""
     lines = text.removesuffix("\n").split("\n")
     return "\n".join(f"{QUOTE}{_escaped(line.removesuffix(chr(13)))}".rstrip() for line in lines)
 

@@ -87,9 +87,9 @@ class BoardFit:
             name = self.board.memory(role, mode).name
             used[name] = used.get(name, 0) + needed
         return tuple(
-            Headroom(row.name, row.size_bytes, used[row.name])
-            for row in self.board.memories
-            if used.get(row.name)
+            Headroom(memory.name, memory.size_bytes, used[memory.name])
+            for memory in self.board.memories
+            if used.get(memory.name)
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -98,8 +98,8 @@ class BoardFit:
             "board": self.board.name,
             "memory_mode": self.memory_mode,
             "bytes": {role.value: size for role, size in self.needed.items()},
-            "headroom": [row.as_dict() for row in self.headroom],
-            "findings": [row.as_dict() for row in self.findings],
+            "headroom": [room.as_dict() for room in self.headroom],
+            "findings": [finding.as_dict() for finding in self.findings],
         }
 
 
@@ -145,7 +145,7 @@ def memory_fit(
     """
     mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
-    if not any(row.code == "E415" for row in _of_mode(board, mode)):
+    if not any(finding.code == "E415" for finding in _of_mode(board, mode)):
         findings += memory_findings(board, mode, needed, remedy)
     return BoardFit(board, mode, needed, tuple(findings))
 
@@ -217,7 +217,7 @@ def _of_kernels(program: DeviceProgram) -> Iterator[Diagnostic]:
         try:
             lower(replace(program, calls=(call,)), tabulated)
         except MizzenError as error:
-            found = error.diagnostic
-            if found.message not in seen:
-                seen.add(found.message)
-                yield found
+            diagnostic = error.diagnostic
+            if diagnostic.message not in seen:
+                seen.add(diagnostic.message)
+                yield diagnostic

@@ -48,7 +48,9 @@ EXECUTORCH = Checkout(
 
 def checked(folders: Mapping[Checkout, str | Path]) -> Mapping[str, str]:
     """Return the absolute paths of checkouts by their variables. E469 for one that is none."""
-    return {row.variable: _path(row, Path(folder)) for row, folder in folders.items()}
+    return {
+        checkout.variable: _path(checkout, Path(folder)) for checkout, folder in folders.items()
+    }
 
 
 def _path(checkout: Checkout, folder: Path) -> str:

@@ -61,7 +61,7 @@ class Request:
 
 
 def surroundings(artifact: Artifact, request: Request, mode: str) -> Surroundings:
-    """Return what a project is for; the NPU is the board's where the artifact needs none."""
+    """Return a project's surroundings; the NPU is the board's where the artifact needs none."""
     board = request.board
     accelerator = artifact.accelerator or board.npu.products[0]
     return Surroundings(
@@ -78,8 +78,8 @@ def compiled_mode(artifact: Artifact) -> str | None:
     """Return the memory mode that an artifact was compiled with, if its report says so."""
     if artifact.report is None:
         return None
-    found = artifact.report.configuration.get("memory_mode")
-    return found if isinstance(found, str) else None
+    named = artifact.report.configuration.get("memory_mode")
+    return named if isinstance(named, str) else None
 
 
 Remedy = Callable[[int], str]
@@ -91,8 +91,8 @@ FITTING = "use a network with smaller feature maps or fewer weights, or a board 
 
 def require_memory(board: Board, mode: str, needed: Mapping[Role, int]) -> None:
     """Refuse a board with too little memory: E468."""
-    for row in memory_findings(board, mode, needed):
-        raise MizzenError(row)
+    for finding in memory_findings(board, mode, needed):
+        raise MizzenError(finding)
 
 
 def memory_findings(
@@ -126,13 +126,15 @@ def example_of(artifact: Artifact, inputs: Sequence[Array]) -> Example:
     batch = batch_of(inputs, artifact.inputs)
     session = artifact.session()
     given: list[bytes] = []
-    found: list[bytes] = []
+    expected: list[bytes] = []
     for place in range(batch.size):
         arrays = batch.part(place, place + 1).arrays
         given += [_bytes(array) for array in arrays]
         outputs = session.run(*(array[0] for array in arrays))
-        found += [_bytes(row) for row in (outputs if isinstance(outputs, tuple) else (outputs,))]
-    return Example(batch.size, b"".join(given), b"".join(found))
+        expected += [
+            _bytes(array) for array in (outputs if isinstance(outputs, tuple) else (outputs,))
+        ]
+    return Example(batch.size, b"".join(given), b"".join(expected))
 
 
 def _bytes(array: Array) -> bytes:

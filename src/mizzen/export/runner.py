@@ -43,7 +43,7 @@ CPU = "cortex-m33"
 """What the firmware is built for, which a Cortex-M55 executes too."""
 
 NOTHING = b"typedef int nothing;\n"
-"""The example is behind the head, and C has no empty sources."""
+"""The example is after the head, and C has no empty sources."""
 
 _HEAD = struct.Struct("<5I")
 _ELF = struct.Struct("<16sHHIIIIIHHHHHH")
@@ -82,7 +82,7 @@ def runner(artifact: Artifact, board: Board, inputs: Sequence[npt.NDArray[Any]])
     image = image_of(container, example_of(artifact, inputs))
     base = board.memory(Role.MODEL).base
     built = (firmware_folder() / "runner" / name_of(board.name, product)).read_bytes()
-    kept = [row for row in _segments(built) if row.address != base]
+    kept = [segment for segment in _segments(built) if segment.address != base]
     return _elf(built, [*kept, Segment(base, image)])
 
 
@@ -109,7 +109,7 @@ def product_of(artifact: Artifact, board: Board) -> str:
 
 
 def image_of(container: bytes, example: Example) -> bytes:
-    """Return what lies at the start of the model's memory: head, container, example."""
+    """Return the bytes at the start of the model's memory: head, container, example."""
     parts = (container, example.inputs, example.outputs)
     places: list[int] = []
     data = bytearray(_aligned(_HEAD.size))
@@ -142,7 +142,7 @@ def _aligned(size_bytes: int) -> int:
 
 
 def _segments(elf: bytes) -> Iterator[Segment]:
-    """Return what an ELF file of ours loads."""
+    """Return the segments that an ELF file of ours loads."""
     fields = _ELF.unpack_from(elf)
     start, size, count = fields[5], fields[9], fields[10]
     for index in range(count):
@@ -159,8 +159,10 @@ def _elf(like: bytes, segments: Sequence[Segment]) -> bytes:
     fields[11:14] = 0, 0, 0
     at = _ELF.size + len(segments) * _SEGMENT.size
     heads, held = bytearray(), bytearray()
-    for row in segments:
-        place, size = at + len(held), len(row.data)
-        heads += _SEGMENT.pack(_LOADED, place, row.address, row.address, size, size, _READ, 1)
-        held += row.data
+    for segment in segments:
+        place, size = at + len(held), len(segment.data)
+        heads += _SEGMENT.pack(
+            _LOADED, place, segment.address, segment.address, size, size, _READ, 1
+        )
+        held += segment.data
     return _ELF.pack(*fields) + bytes(heads) + bytes(held)

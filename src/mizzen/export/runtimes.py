@@ -54,7 +54,7 @@ def checkouts_for(name: str, folders: Mapping[str, str]) -> Mapping[str, str]:
     E469 for a folder that is none, E470 for one that projects of the runtime do not take.
     """
     runtime = RUNTIMES[name]
-    known = {row.variable.lower(): row for row in runtime.checkouts}
+    known = {checkout.variable.lower(): checkout for checkout in runtime.checkouts}
     for option in folders:
         if option not in known:
             takes = " and ".join(f"--{name}" for name in known)

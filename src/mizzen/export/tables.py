@@ -20,7 +20,7 @@ OPTIONS = {"LEAKY_RELU": "LeakyReluOptions"}
 
 
 def tabulated(call: KernelCall, source: DeviceTensor, output: DeviceTensor) -> Array:
-    """Return what TFLite Micro's kernel gives for every number of the input's type.
+    """Return the results of TFLite Micro's kernel for every number of the input's type.
 
     `[256]` of 8 bits, `[65536]` of 16, the least number first. Raises as `CpuKernels` does.
     """
@@ -29,11 +29,13 @@ def tabulated(call: KernelCall, source: DeviceTensor, output: DeviceTensor) -> A
     kind = call.operator.removeprefix(PREFIX)
     net = NetworkBuilder()
     places = [
-        net.tensor(row.name, numbers.shape, row.dtype, row.scales or None, row.zero_points)
-        for row in (source, output)
+        net.tensor(
+            tensor.name, numbers.shape, tensor.dtype, tensor.scales or None, tensor.zero_points
+        )
+        for tensor in (source, output)
     ]
     fields: Record = {name: value for name, value in call.arguments if name != "inputs"}
     net.operator(kind, places[:1], places[1:], (OPTIONS[kind], fields) if kind in OPTIONS else None)
     kernels = CpuKernels(net.finish(places[:1], places[1:]), [call.origin] if call.origin else [])
-    (found,) = kernels.run([numbers[None]])
-    return found.reshape(-1)
+    (results,) = kernels.run([numbers[None]])
+    return results.reshape(-1)

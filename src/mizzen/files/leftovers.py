@@ -134,7 +134,7 @@ def take_leftovers_away() -> None:
 
 def _lists(folder: Path) -> Iterator[Path]:
     with os.scandir(folder) as entries:
-        yield from (Path(row.path) for row in entries if row.name.startswith(LIST_START))
+        yield from (Path(entry.path) for entry in entries if entry.name.startswith(LIST_START))
 
 
 def _heed(path: Path) -> None:

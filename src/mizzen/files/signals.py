@@ -46,7 +46,7 @@ def held() -> Generator[None]:
 
 
 def must_wait(error: BaseException) -> bool:
-    """Whether a handler must not raise now what it wants to: then it is raised behind the block."""
+    """Whether a handler must not raise now what it wants to: then it is raised after the block."""
     if _main.blocks:
         _main.waiting = error
     return bool(_main.blocks)

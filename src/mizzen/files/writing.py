@@ -96,7 +96,7 @@ def _place(path: Path) -> _Place:
         return _Place(path, Path(os.path.realpath(path)), None, None)
     if stat.S_ISDIR(before.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    stream = next((row for row in STANDARD_STREAMS if _is_open_on(row, before)), None)
+    stream = next((each for each in STANDARD_STREAMS if _is_open_on(each, before)), None)
     return _Place(path, Path(os.path.realpath(path)), before, stream)
 
 
@@ -110,11 +110,11 @@ def _make_folders(folder: Path, within: Path, made: list[Path]) -> None:
     """Make a folder within another, and those on the way to both; list what was made."""
     if not folder.is_relative_to(within):
         return
-    missing = [row for row in (folder, *folder.parents) if not row.is_dir()]
-    for row in reversed(missing):
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    for parent in reversed(missing):
         with contextlib.suppress(FileExistsError):
-            row.mkdir()
-            made.append(row)
+            parent.mkdir()
+            made.append(parent)
 
 
 def _prepare(temporary: Path, place: _Place, data: bytes) -> None:

@@ -39,9 +39,9 @@ class Fields:
     @property
     def uses(self) -> dict[str, Use]:
         """What becomes of each field, by its name."""
-        rows = ((Use.READ, self.read), (Use.CARRIED, self.carried), (Use.SILENT, self.silent))
-        found = {name: use for use, names in rows for name in names.split()}
-        return found | dict.fromkeys(self.refused, Use.REFUSED)
+        groups = ((Use.READ, self.read), (Use.CARRIED, self.carried), (Use.SILENT, self.silent))
+        uses = {name: use for use, names in groups for name in names.split()}
+        return uses | dict.fromkeys(self.refused, Use.REFUSED)
 
 
 Table = Mapping[str, Fields]

@@ -18,7 +18,7 @@ NOT_IN_ARENA = -1
 """The offset of a tensor that the runtime puts where it likes, or that has contents."""
 
 HEAD_WORDS = 3
-"""Words in front of the offsets."""
+"""Words before the offsets."""
 
 Offsets = Sequence[int]
 """Of the tensors of one subgraph."""
@@ -38,6 +38,6 @@ def split_plan(contents: npt.NDArray[np.uint8], tensors: Sequence[int]) -> list[
 
 def plan_of(subgraphs: Sequence[Offsets]) -> npt.NDArray[np.uint8]:
     """Return the metadata of subgraphs with such offsets."""
-    offsets = [offset for row in subgraphs for offset in row]
+    offsets = [offset for subgraph in subgraphs for offset in subgraph]
     words = [0, len(subgraphs), len(offsets), *offsets]
     return np.array(words, "<i4").view(np.uint8)

@@ -1,7 +1,7 @@
-"""The schema of ExecuTorch programs, the numbers of their types, and the segments behind them.
+"""The schema of ExecuTorch programs, the numbers of their types, and the segments after them.
 
-A file is a FlatBuffer and, behind it, segments: constants, payloads of delegates, initial states. A
-header of 32 bytes behind the file identifier says where they start.
+A file is a FlatBuffer and, after it, segments: constants, payloads of delegates, initial states. A
+header of 32 bytes after the file identifier says where they start.
 
 Ref: ExecuTorch 1.5, schema/program.fbs, schema/scalar_type.fbs, schema/extended_header.h.
 """
@@ -31,7 +31,7 @@ SEGMENT_ALIGNMENT_BYTES = 128
 """Of the segments in a file. Constants in one, and payloads of delegates, need 16."""
 
 _HEAD_BYTES = 8
-"""Offset of the root table, and the file identifier, in front of the header."""
+"""Offset of the root table, and the file identifier, before the header."""
 
 _HEADER = struct.Struct("<4sIQQQ")
 _HEADER_MAGIC = b"eh00"
@@ -99,12 +99,12 @@ def split(data: bytes, file: str) -> PteFile:
     """
     start, program_bytes = _segments_start(data, file)
     program = read(data[:program_bytes], SCHEMA, file)
-    rows: list[Record] = program["segments"] or []
-    return PteFile(program, tuple(_segment(data, start, row, file) for row in rows))
+    records: list[Record] = program["segments"] or []
+    return PteFile(program, tuple(_segment(data, start, record, file) for record in records))
 
 
 def _segments_start(data: bytes, file: str) -> tuple[int, int]:
-    """Return where segments start, and how many bytes are in front of them; 0 for no segments."""
+    """Return where segments start, and how many bytes are before them; 0 for no segments."""
     if data[_HEAD_BYTES : _HEAD_BYTES + len(_HEADER_MAGIC)] != _HEADER_MAGIC:
         return 0, len(data)
     if len(data) < _HEAD_BYTES + _HEADER.size:
@@ -119,25 +119,25 @@ def _segments_start(data: bytes, file: str) -> tuple[int, int]:
     return start, program_bytes
 
 
-def _segment(data: bytes, start: int, row: Record, file: str) -> bytes:
-    if not row["size"]:  # one without constants may have no header either
+def _segment(data: bytes, start: int, record: Record, file: str) -> bytes:
+    if not record["size"]:  # one without constants may have no header either
         return b""
-    at, end = start + row["offset"], start + row["offset"] + row["size"]
+    at, end = start + record["offset"], start + record["offset"] + record["size"]
     if not start or end > len(data):
         where = f"at byte {at} of {len(data)}" if start else "in a file without segments"
-        raise _damaged(file, f"a segment of {row['size']} bytes cannot be {where}")
+        raise _damaged(file, f"a segment of {record['size']} bytes cannot be {where}")
     return data[at:end]
 
 
 def join(file: PteFile) -> bytes:
     """Return the bytes of a file; with nothing in its segments it has no header."""
-    rows: list[Record] = []
+    records: list[Record] = []
     body = bytearray()
     for segment in file.segments:
         body += bytes(-len(body) % SEGMENT_ALIGNMENT_BYTES if segment else 0)
-        rows.append({"offset": len(body) if segment else 0, "size": len(segment)})
+        records.append({"offset": len(body) if segment else 0, "size": len(segment)})
         body += segment
-    program = write({**file.program, "segments": rows}, SCHEMA)
+    program = write({**file.program, "segments": records}, SCHEMA)
     if not body:
         return program
     program_bytes = len(program) + _HEADER.size

@@ -24,7 +24,7 @@ BUDGET_PER_BYTE = 4
 it; more needs many references to the same bytes, and could ask for any amount."""
 
 VTABLE_HEAD_BYTES = 4
-"""In front of a table's offsets: the vtable's size, and the table's."""
+"""Before a table's offsets: the vtable's size, and the table's."""
 
 COST_BYTES = 32
 """What a table or a string costs of the budget, beside a string's characters."""
@@ -133,8 +133,8 @@ class _Reader:
             raise self._damaged(vtable, path, f"a vtable cannot have {size} bytes")
         self._check(vtable, size, path)
         held = min(slots, (size - VTABLE_HEAD_BYTES) // 2)
-        found = struct.unpack_from(f"<{held}H", self._data, vtable + VTABLE_HEAD_BYTES)
-        return found + (0,) * (slots - held)
+        offsets = struct.unpack_from(f"<{held}H", self._data, vtable + VTABLE_HEAD_BYTES)
+        return offsets + (0,) * (slots - held)
 
     def _field(self, field: Field, place: int, path: Path) -> Any:
         if field.is_vector:

@@ -9,7 +9,7 @@ _BEHIND = "its contents lie behind the tables, where nothing reads them"
 
 
 def _names(fields: str) -> str:
-    return " ".join(row.partition(":")[0] for row in fields.split())
+    return " ".join(field.partition(":")[0] for field in fields.split())
 
 
 FIELDS: Table = {

@@ -29,7 +29,7 @@ class _Writer:
         self._schema = schema
 
     def table(self, name: str, record: Record) -> int:
-        """Write a table behind what it refers to; return its place. ValueError: unknown field."""
+        """Write a table after what it refers to; return its place. ValueError: unknown field."""
         fields = self._schema.fields(name)
         unknown = record.keys() - {field.name for field in fields}
         if unknown:

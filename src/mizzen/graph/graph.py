@@ -144,7 +144,7 @@ class Graph:
         return operation in self._operations
 
     def add_input(self, type: TensorType, name: str = "") -> Value:
-        """Add an input behind the ones there are."""
+        """Add an input after the ones there are."""
         self.version += 1
         value = Value(type, name)
         self._inputs.append(value)
@@ -279,7 +279,7 @@ class Graph:
 
 
 WITH_EFFECTS = frozenset({"VARIABLE", "VARIABLE_WRITE", "CUSTOM"})
-"""Operations that stay though nobody uses their results."""
+"""Operations that stay though nothing uses their results."""
 
 
 def _forget(value: Value, operation: Operation) -> None:
@@ -291,7 +291,7 @@ def _forget(value: Value, operation: Operation) -> None:
 
 
 def _visit(start: Operation, state: dict[Operation, bool], order: list[Operation]) -> None:
-    """Append `start` behind what it needs; `state` is False while an operation is underway."""
+    """Append `start` after what it needs; `state` is False while an operation is underway."""
     stack = [start]
     while stack:
         operation = stack[-1]

@@ -134,7 +134,7 @@ class _Reader:
                     return
 
     def read_blobs(self) -> None:
-        """Read the blobs behind the graph."""
+        """Read the blobs after the graph."""
         while self.kind != "end":
             self.need("blob")
             key = self.take("hash", "a hash")
@@ -292,7 +292,7 @@ class _Reader:
             raise self.expected("the value of an attribute") from None
 
     def array(self) -> Array:
-        """Read an array behind ``dense``."""
+        """Read an array after ``dense``."""
         self.need("<")
         name = self.take("word", "the type of an array's elements")
         if name not in ARRAY_TYPES:

@@ -101,7 +101,9 @@ def markdown(machine: InstructionSet) -> str:
     parts = [
         f"# Commands of {machine.name}",
         _LEGEND,
-        "\n".join([_HEAD, *(row for command in machine.commands for row in _rows(command))]),
+        "\n".join(
+            [_HEAD, *(table_row for command in machine.commands for table_row in _rows(command))]
+        ),
         "## Enumerations",
         *(_members(enum) for enum in _enums(machine)),
     ]

@@ -22,5 +22,5 @@ def drawn_by(draw: Draw) -> None:
 
 
 def html_of(thing: object) -> str | None:
-    """Return HTML of a thing; None where nobody draws it."""
+    """Return HTML of a thing; None where nothing draws it."""
     return _draws[0](thing) if _draws else None

@@ -4,7 +4,7 @@ An operation is a class in the file of its chapter of the specification. Its fie
 definition, written once: they are typed accessors (``conv.stride``), which pyright checks, and
 the rows by which the builder types results, the verifier checks graphs, and patterns, files and
 documentation name operands. Kinds that share fields are a family, which is a class too:
-``isinstance(operation, Weighted)``. So nobody counts operands or spells attributes.
+``isinstance(operation, Weighted)``. So no code counts operands or spells attributes.
 
 It must not know what operations compute (`mizzen.reference`), nor what a target can; where
 a neutral part needs that, it is given `limits` as data.

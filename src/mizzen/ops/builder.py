@@ -65,7 +65,7 @@ def infer(
     try:
         if definition.infer is not None:
             return definition.infer(operands, attributes)
-        row = row_of(definition, operands, attributes, dtype, origin)
+        form = row_of(definition, operands, attributes, dtype, origin)
         assert definition.shapes is not None
         _ranks(definition, operands)
         shapes = definition.shapes(operands, attributes)
@@ -74,7 +74,7 @@ def infer(
     except RuleError as error:
         raise _refuse("E806", definition, str(error), origin) from None
     return tuple(
-        TensorType(shape, row.types[variable])
+        TensorType(shape, form.types[variable])
         for shape, (_, variable) in zip(shapes, definition.results, strict=True)
     )
 
@@ -107,40 +107,42 @@ def row_of(
     key = tuple(operand.type.dtype for operand in operands)
     if definition.variadic and len(set(key)) == 1:
         key = key[:1]
-    rows = definition.by_operands.get(key)
-    if rows is None:
+    forms = definition.by_operands.get(key)
+    if forms is None:
         came = ", ".join(element.value for element in key)
         raise _refuse("E803", definition, f"has no form for element types {came}", origin)
-    if len(rows) == 1 and not rows[0].attributes and dtype is None:
-        return rows[0]
-    for row in rows:
-        if all(attributes.get(name, value) == value for name, value in row.attributes.items()) and (
-            dtype is None or row.types[definition.results[0][1]] is dtype
-        ):
+    if len(forms) == 1 and not forms[0].attributes and dtype is None:
+        return forms[0]
+    for form in forms:
+        if all(
+            attributes.get(name, value) == value for name, value in form.attributes.items()
+        ) and (dtype is None or form.types[definition.results[0][1]] is dtype):
             break
     else:
-        raise _no_row(definition, rows, key, attributes, dtype, origin)
+        raise _no_row(definition, forms, key, attributes, dtype, origin)
     if definition.kind in CHOSEN and dtype is None:
         raise _refuse("E804", definition, "the element type of the result must be given", origin)
-    attributes.update(row.attributes)
-    return row
+    attributes.update(form.attributes)
+    return form
 
 
 def _no_row(
     definition: Definition,
-    rows: tuple[Row, ...],
+    forms: tuple[Row, ...],
     key: tuple[DType, ...],
     attributes: Attributes,
     dtype: DType | None,
     origin: Origin | None,
 ) -> MizzenError:
     came = ", ".join(element.value for element in key)
-    choices = sorted({row.types[definition.results[0][1]].value for row in rows})
+    choices = sorted({form.types[definition.results[0][1]].value for form in forms})
     if dtype is not None and dtype.value not in choices:
         message = f"of {came} must give {' or '.join(choices)}, not {dtype.value}"
         return _refuse("E803", definition, message, origin)
-    names = sorted(rows[0].attributes)
-    wanted = " or ".join(", ".join(_shown(row.attributes[name]) for name in names) for row in rows)
+    names = sorted(forms[0].attributes)
+    wanted = " or ".join(
+        ", ".join(_shown(form.attributes[name]) for name in names) for form in forms
+    )
     given = ", ".join(_shown(attributes.get(name)) for name in names)
     message = f"{', '.join(names)} must be {wanted} for {came}, and is {given}"
     return _refuse("E804", definition, message, origin)

@@ -134,7 +134,7 @@ class Concat(
     rows=CONCAT_TYPES,
     shapes=concat,
 ):
-    """Tensors behind each other along an axis."""
+    """Tensors one after the other along an axis."""
 
     input1 = variadic("in_out_t", 1)
     axis = Attribute(int)

@@ -159,16 +159,16 @@ class Definition:
     """The rows by the element types of the operands; of one only, if it is variadic."""
 
     def __post_init__(self) -> None:
-        fixed = {name for row in self.rows for name in row.attributes}
+        fixed = {name for each in self.rows for name in each.attributes}
         for attribute in self.attributes:
             if attribute.default is not REQUIRED:
                 self.defaults[attribute.name] = attribute.default
         required = {a.name for a in self.attributes if a.default is REQUIRED}
         object.__setattr__(self, "required", frozenset(required - fixed))
         object.__setattr__(self, "names", frozenset(a.name for a in self.attributes))
-        for row in self.rows:
-            key = tuple(element_type(operand, row) for operand in self.operands)
-            self.by_operands[key] = (*self.by_operands.get(key, ()), row)
+        for form in self.rows:
+            key = tuple(element_type(operand, form) for operand in self.operands)
+            self.by_operands[key] = (*self.by_operands.get(key, ()), form)
 
     @property
     def variadic(self) -> bool:
@@ -243,9 +243,9 @@ class TosaOperation(Operation):
 PRINTED = {dtype.value: dtype for dtype in DType}
 
 
-def element_type(operand: Operand[Any], row: Row) -> DType:
+def element_type(operand: Operand[Any], form: Row) -> DType:
     """Return the element type that a row says an operand has."""
-    return row.types.get(operand.element) or PRINTED[operand.element]
+    return form.types.get(operand.element) or PRINTED[operand.element]
 
 
 def tensor(element: str = "in_out_t", rank: int | None = None) -> Operand[Value]:

@@ -53,9 +53,9 @@ def _signs(source: DType, target: DType, attributes: Attributes) -> None:
 
 def _rescale_rows() -> tuple[Row, ...]:
     return tuple(
-        row
+        form
         for multiplier in ("i32", "i16")
-        for row in table(
+        for form in table(
             "in_t out_t mul_t",
             "\n".join(
                 f"{'EXT-INT16' if source == 'i48' else 'PRO-INT'} {source} {target} {multiplier}"

@@ -229,7 +229,7 @@ def _results(definition: Definition, operation: Operation) -> Iterator[Diagnosti
 def _given(
     operation: Operation,
 ) -> tuple[Sequence[Value], Attributes, DType | None, Origin | None]:
-    """Return what the inference of types takes."""
+    """Return the arguments of the inference of types."""
     dtype = operation.results[0].dtype if len(operation.results) == 1 else None
     return operation.operands, dict(operation.attributes), dtype, operation.origin
 
@@ -239,8 +239,8 @@ def _support(
 ) -> Iterator[Diagnostic]:
     """Say if no profile or extension that is allowed has the operation for its types."""
     if definition.rows:
-        row = row_of(definition, *_given(operation))
-        needed = row.supports
+        form = row_of(definition, *_given(operation))
+        needed = form.supports
     else:
         needed = definition.supports
     if needed and supports.isdisjoint(needed):

@@ -24,13 +24,13 @@ def in_order(graph: Graph, groups: Collection[int] | None = None) -> list[int]:
 
     What a group needs comes before its last operation.
     """
-    found: dict[int, None] = {}
+    ordered: dict[int, None] = {}
     for operation in graph.sorted():
         group = operation.group
         if group is not None and (groups is None or group in groups):
-            found.pop(group, None)
-            found[group] = None
-    return list(found)
+            ordered.pop(group, None)
+            ordered[group] = None
+    return list(ordered)
 
 
 def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Extracted:
@@ -42,7 +42,7 @@ def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Ext
     """
     inside = set(groups)
     given = set(graph.outputs)
-    operations = [row for row in graph.sorted() if row.group in inside]
+    operations = [operation for operation in graph.sorted() if operation.group in inside]
     return _extracted(
         graph,
         operations,
@@ -54,12 +54,12 @@ def extract(graph: Graph, groups: Iterable[int], name: str | None = None) -> Ext
 def extract_operations(graph: Graph, operations: Iterable[Operation]) -> Extracted:
     """Copy operations, in order of execution, and their constants into a graph of their own.
 
-    It gives what the whole graph gives, and what others or nobody take from it.
+    It gives what the whole graph gives, and what others or no operations take from it.
     """
     inside, given = set(operations), set(graph.outputs)
     return _extracted(
         graph,
-        [row for row in graph.sorted() if row in inside],
+        [operation for operation in graph.sorted() if operation in inside],
         graph.name,
         lambda value: value in given or not value.uses or not inside.issuperset(value.uses),
     )

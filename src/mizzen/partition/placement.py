@@ -116,9 +116,9 @@ def partition(
     }
     for group, reason in (refused or {}).items():
         reasons[group] = (*reasons.get(group, ()), reason)
-    edges = {group for group, rows in groups.members.items() if all(map(edge, rows))}
+    edges = {group for group, operations in groups.members.items() if all(map(edge, operations))}
     while True:
-        on_cpu = {group for group, found in reasons.items() if found}
+        on_cpu = {group for group, why in reasons.items() if why}
         regions = _regions(groups, on_cpu)
         poor = [
             region for region in regions if _is_poor(region, groups, on_cpu - edges, work_per_byte)
@@ -146,7 +146,7 @@ class _Groups:
 
     def __init__(self, graph: Graph) -> None:
         self.members: dict[int, list[Operation]] = {}
-        operations = [row for row in graph.sorted() if row.group is not None and not _free(row)]
+        operations = [each for each in graph.sorted() if each.group is not None and not _free(each)]
         for operation in operations:
             assert operation.group is not None
             self.members.setdefault(operation.group, []).append(operation)
@@ -178,33 +178,33 @@ class _Groups:
     def boundary(self, groups: Iterable[int]) -> set[Value]:
         """Return the values that cross the edge of a set of groups, constants left out."""
         inside = set(groups)
-        rows = [row for group in inside for row in self.members[group]]
+        operations = [each for group in inside for each in self.members[group]]
         crossing: set[Value] = set()
-        for row in rows:
+        for operation in operations:
             crossing |= {
                 value
-                for value in row.operands
+                for value in operation.operands
                 if value.constant is None
                 and (value.producer is None or value.producer.group not in inside)
             }
             crossing |= {
                 value
-                for value in row.results
+                for value in operation.results
                 if value in self.outputs or any(user.group not in inside for user in value.uses)
             }
         return crossing
 
 
 def _free(operation: Operation) -> bool:
-    """Whether an operation belongs to whoever uses it."""
+    """Whether an operation belongs to what uses it."""
     return isinstance(operation, Constant)
 
 
 def _reasons(operations: Iterable[Operation], legal: Legal) -> list[Reason]:
-    found: dict[Reason, None] = {}
+    reasons: dict[Reason, None] = {}
     for operation in operations:
-        found.update(dict.fromkeys(legal(operation)))
-    return list(found)
+        reasons.update(dict.fromkeys(legal(operation)))
+    return list(reasons)
 
 
 def _regions(groups: _Groups, on_cpu: set[int]) -> list[Region]:
@@ -217,8 +217,8 @@ def _regions(groups: _Groups, on_cpu: set[int]) -> list[Region]:
     reverse = _stages(groups.order[::-1], groups.after, on_cpu)
     last = max(reverse.values(), default=0)
     late = {group: last - stage for group, stage in reverse.items()}
-    choices = [_by_stage(groups, found, on_cpu) for found in (stages, late)]
-    return min(choices, key=lambda regions: sum(_moved(row, groups) for row in regions))
+    choices = [_by_stage(groups, staging, on_cpu) for staging in (stages, late)]
+    return min(choices, key=lambda regions: sum(_moved(region, groups) for region in regions))
 
 
 def _stages(
@@ -238,8 +238,8 @@ def _by_stage(groups: _Groups, stages: Mapping[int, int], on_cpu: set[int]) -> l
     for group in groups.order:
         members.setdefault((stages[group], group in on_cpu), []).append(group)
     return [
-        Region(Device.CPU if cpu else Device.NPU, tuple(found))
-        for (_, cpu), found in sorted(members.items())
+        Region(Device.CPU if cpu else Device.NPU, tuple(together))
+        for (_, cpu), together in sorted(members.items())
     ]
 
 

@@ -89,11 +89,11 @@ def _split(graph: Graph, match: Match) -> None:
         assert isinstance(user, Slice)
         starts = user.start.constant
         assert starts is not None
-        row = int(starts[ROW_AXIS])
-        first = row // ROWS * ROWS
+        y = int(starts[ROW_AXIS])
+        first = y // ROWS * ROWS
         if first not in pieces:
             pieces[first] = _piece(graph, rescale, first)
-        moved = [row - first if axis == ROW_AXIS else 0 for axis in range(len(starts))]
+        moved = [y - first if axis == ROW_AXIS else 0 for axis in range(len(starts))]
         place = graph.constant(moved, DType.SHAPE)
         graph.set_operand(user, Slice.input1.index, pieces[first])
         graph.set_operand(user, Slice.start.index, place)
@@ -107,7 +107,7 @@ def _piece(graph: Graph, rescale: Rescale, first: int) -> Value:
     count = min(ROWS, source.shape[ROW_AXIS] - first)
     starts = [first if axis == ROW_AXIS else 0 for axis in range(4)]
     sizes = [count if axis == ROW_AXIS else extent for axis, extent in enumerate(source.shape)]
-    places = [graph.constant(row, DType.SHAPE) for row in (starts, sizes)]
+    places = [graph.constant(numbers, DType.SHAPE) for numbers in (starts, sizes)]
     value = _like(graph, rescale, "SLICE", [source, *places], source, count)
     operands = [value, *convolution.operands[1:]]
     value = _like(graph, convolution, "CONV2D", operands, convolution.result, count)
@@ -116,10 +116,10 @@ def _piece(graph: Graph, rescale: Rescale, first: int) -> Value:
 
 
 def _like(
-    graph: Graph, model: Operation, kind: str, operands: Sequence[Value], value: Value, rows: int
+    graph: Graph, model: Operation, kind: str, operands: Sequence[Value], value: Value, height: int
 ) -> Value:
     """Add an operation whose result is like a value, with fewer rows."""
-    shape = tuple(rows if axis == ROW_AXIS else size for axis, size in enumerate(value.shape))
+    shape = tuple(height if axis == ROW_AXIS else size for axis, size in enumerate(value.shape))
     attributes = dict(model.attributes) if model.kind == kind else {}
     return graph.add_beside(model, kind, operands, value.type.with_shape(shape), attributes)
 
@@ -163,12 +163,15 @@ def _along_rows(match: Match) -> Reject | None:
 def _turn(graph: Graph, match: Match) -> None:
     operation, value = match[MAXIMUM], match[REDUCED]
     result = operation.result
-    rows, width = _rows(value.shape), value.shape[-1]
-    batch = prod(value.shape[:-1]) // rows
-    flat = reshaped(graph, operation, value, (batch, rows, width))
-    across = flat.type.with_shape((batch, width, rows))
+    lines, width = _rows(value.shape), value.shape[-1]
+    batch = prod(value.shape[:-1]) // lines
+    flat = reshaped(graph, operation, value, (batch, lines, width))
+    across = flat.type.with_shape((batch, width, lines))
     turned = graph.add_beside(operation, "TRANSPOSE", (flat,), across, {"perms": (0, 2, 1)})
-    type, attributes = result.type.with_shape((batch, 1, rows)), {**operation.attributes, "axis": 1}
+    type, attributes = (
+        result.type.with_shape((batch, 1, lines)),
+        {**operation.attributes, "axis": 1},
+    )
     greatest = graph.add_beside(operation, operation.kind, (turned,), type, attributes)
     graph.supersede(result, reshaped(graph, operation, greatest, result.shape))
 
@@ -198,9 +201,9 @@ WIDE_CONVOLUTION = op(Conv2d, WIDE_SOURCE, KERNEL, having={"stride": (1, 1), "pa
 
 def _has_pixels(match: Match) -> Reject | None:
     """The image has more pixels than fit into one block whatever their shape."""
-    batch, rows, *_ = match[WIDE_SOURCE].shape
-    if batch * rows < LEAST_PIXELS:
-        return Reject(f"pixels must be at least {LEAST_PIXELS}, and are {batch * rows}")
+    batch, lines, *_ = match[WIDE_SOURCE].shape
+    if batch * lines < LEAST_PIXELS:
+        return Reject(f"pixels must be at least {LEAST_PIXELS}, and are {batch * lines}")
     return None
 
 
@@ -239,12 +242,14 @@ def fold_strides(limits: WindowLimits) -> Pass:
     """
 
     def run(graph: Graph) -> bool:
-        found = [each for each in graph if isinstance(each, Conv2d) and _strides_far(each, limits)]
-        for operation in found:
+        convolutions = [
+            each for each in graph if isinstance(each, Conv2d) and _strides_far(each, limits)
+        ]
+        for operation in convolutions:
             _Folding(graph, operation).fold()
-        if found:
+        if convolutions:
             graph.erase_dead()
-        return bool(found)
+        return bool(convolutions)
 
     return Pass("fold-strides", run)
 
@@ -278,16 +283,16 @@ class _Folding:
         """Return the input as [N, rows of blocks, columns of blocks, numbers of a block]."""
         value = self._padded()
         batch, height, width, channels = value.shape
-        rows, columns = height // self.down, width // self.across
+        lines, columns = height // self.down, width // self.across
         # Memory of a row of blocks: its first row of pixels, block by block, then the next.
-        beside = (batch, rows, self.down * columns, self.across * channels)
+        beside = (batch, lines, self.down * columns, self.across * channels)
         value = reshaped(self.graph, self.operation, value, beside)
         if self.down == 1:
             return value
-        part = (batch, rows, columns, self.across * channels)
+        part = (batch, lines, columns, self.across * channels)
         size, slices = self._shape(part), list[Value]()
-        for row in range(self.down):
-            start = self._shape((0, 0, row * columns, 0))
+        for line in range(self.down):
+            start = self._shape((0, 0, line * columns, 0))
             slices.append(self._add("SLICE", (value, start, size), value.type.with_shape(part)))
         whole = value.type.with_shape((*part[:3], self.down * part[3]))
         return self._add("CONCAT", slices, whole, {"axis": 3})
@@ -342,9 +347,9 @@ def _split_rescales(graph: Graph) -> bool:
     """Copy RESCALEs to 32 bits so that each has one user.
 
     An NPU rescales what an elementwise operation takes on the way, for nothing, but only where
-    nobody else wants the 32-bit numbers.
+    nothing else takes the 32-bit numbers.
     """
-    shared = [row for row in graph if _is_shared(row)]
+    shared = [each for each in graph if _is_shared(each)]
     for operation in shared:
         for user in tuple(operation.result.uses)[1:]:
             _give(graph, operation, user)
@@ -414,8 +419,8 @@ def _pads_rows_and_columns(match: Match) -> Reject | None:
 def _fuse(graph: Graph, match: Match) -> None:
     reader, amounts = _reader(match), _amounts(match)
     assert amounts is not None
-    batch, rows, columns, channels = reader.input.shape
-    shape = (batch, rows - sum(amounts[:2]), columns - sum(amounts[2:]), channels)
+    batch, lines, columns, channels = reader.input.shape
+    shape = (batch, lines - sum(amounts[:2]), columns - sum(amounts[2:]), channels)
     graph.set_operand(reader, 0, reshaped(graph, match[PAD], match[SOURCE], shape))
     reader.attributes = {**reader.attributes, "pad": _whole(reader, amounts)}
 
@@ -440,10 +445,10 @@ def _amounts(match: Match) -> tuple[int, int, int, int] | None:
     if [size for size, _ in seen] != [size for size in shape if size > 1]:
         return None
     amounts = iter([amount for _, amount in seen])
-    batch, rows, columns, channels = [next(amounts) if size > 1 else (0, 0) for size in shape]
+    batch, lines, columns, channels = [next(amounts) if size > 1 else (0, 0) for size in shape]
     if any((*batch, *channels)):
         return None
-    return rows[0], rows[1], columns[0], columns[1]
+    return lines[0], lines[1], columns[0], columns[1]
 
 
 def _kernel(reader: Reader) -> tuple[int, int]:

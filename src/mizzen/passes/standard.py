@@ -24,7 +24,7 @@ def standard(limits: WindowLimits) -> Pipeline:
     """Return the passes that every region goes through, for a machine's windows.
 
     Duplicates are merged before orders are chosen, so that a tensor is moved once for all its
-    users; and padding is fused behind, where no TRANSPOSE stands between it and its reader. Orders
+    users; and padding is fused later, where no TRANSPOSE stands between it and its reader. Orders
     are chosen again for the RESHAPEs that came since. What turns tensors for an NPU's sake comes
     last: it would be turned back.
     """
@@ -40,5 +40,5 @@ def standard(limits: WindowLimits) -> Pipeline:
 
 
 def plain() -> Pipeline:
-    """Return the passes that make a network shorter, whoever computes it afterwards."""
+    """Return the passes that make a network shorter, whatever computes it afterwards."""
     return Pipeline((*_SHORTER, LAYOUT, REMOVE_IDLE))

@@ -23,8 +23,8 @@ def unfold_upscaling(limits: WindowLimits) -> Pass:
     """Return the pass that replaces TRANSPOSE_CONV2Ds with longer strides than a machine has."""
 
     def run(graph: Graph) -> bool:
-        found = [each for each in graph if isinstance(each, TransposeConv2d)]
-        far = [rescale for each in found if (rescale := _ending(each, limits)) is not None]
+        transposed = [each for each in graph if isinstance(each, TransposeConv2d)]
+        far = [rescale for each in transposed if (rescale := _ending(each, limits)) is not None]
         for rescale in far:
             _Unfolding(graph, rescale).unfold()
         if far:
@@ -44,7 +44,7 @@ def _ending(operation: TransposeConv2d, limits: WindowLimits) -> Rescale | None:
 class _Axis:
     """How one axis unfolds: rows, or columns.
 
-    In front of `out_pad`, output position q * stride + r takes kernel position r + t * stride from
+    Before `out_pad`, output position q * stride + r takes kernel position r + t * stride from
     input position q - t, for each t of the `taps`.
     """
 
@@ -109,14 +109,14 @@ class _Unfolding:
         values, (outputs, height, width, inputs) = old.constant, old.shape
         assert values is not None
         assert zero.constant is not None
-        rows, columns = self.rows, self.columns
-        shape = (outputs, rows.taps * rows.stride, columns.taps * columns.stride, inputs)
+        down, columns = self.rows, self.columns
+        shape = (outputs, down.taps * down.stride, columns.taps * columns.stride, inputs)
         whole: Array = np.full(shape, zero.constant.reshape(-1)[0], values.dtype)
         whole[:, :height, :width] = values
-        whole = whole.reshape(outputs, rows.taps, rows.stride, columns.taps, columns.stride, inputs)
+        whole = whole.reshape(outputs, down.taps, down.stride, columns.taps, columns.stride, inputs)
         turned = whole[:, ::-1, :, ::-1].transpose(2, 4, 0, 1, 3, 5)
         memory = np.ascontiguousarray(turned)
-        given = self.graph.constant_like(old, memory.reshape(-1, rows.taps, columns.taps, inputs))
+        given = self.graph.constant_like(old, memory.reshape(-1, down.taps, columns.taps, inputs))
         given.name, old.name = old.name, ""
         return given
 
@@ -131,18 +131,18 @@ class _Unfolding:
     def _spread(self, value: Value) -> Value:
         """Return [N, rows of blocks, columns of blocks, pixels * OC] as an image."""
         batch, down, across, channels = value.shape
-        rows, columns = self.rows.stride, self.columns.stride
-        if rows > 1:
-            split = (batch * down, across, rows, channels // rows)
+        tall, columns = self.rows.stride, self.columns.stride
+        if tall > 1:
+            split = (batch * down, across, tall, channels // tall)
             value = reshaped(self.graph, self.rescale, value, split)
             type = value.type.with_shape(tuple(value.shape[axis] for axis in (0, 2, 1, 3)))
             perms = {"perms": (0, 2, 1, 3)}
             value = self.graph.add_beside(self.rescale, "TRANSPOSE", (value,), type, perms)
-        image = (batch, down * rows, across * columns, channels // self.pixels)
+        image = (batch, down * tall, across * columns, channels // self.pixels)
         return reshaped(self.graph, self.rescale, value, image)
 
     def _cut(self, value: Value) -> Value:
-        """Return what is wanted of the blocks."""
+        """Return the part of the blocks that is wanted."""
         batch, _, _, outputs = value.shape
         size = (batch, self.rows.result, self.columns.result, outputs)
         if value.shape == size:

@@ -57,8 +57,8 @@ class Cover:
         What another composite has is a reason too.
         """
         candidates = Matcher(self._guarded).candidates(operation)
-        found = (explain(self.graph, pattern, operation) for pattern in candidates)
-        return [miss for miss in found if miss is not None]
+        explained = (explain(self.graph, pattern, operation) for pattern in candidates)
+        return [miss for miss in explained if miss is not None]
 
     def _search(self, pattern: Pattern) -> None:
         matcher = Matcher([pattern])
@@ -95,7 +95,7 @@ class Cover:
         return None
 
     def _done_after(self, operation: Operation) -> list[Operation]:
-        """Return what takes a result of an operation, or of the composite that it is in."""
+        """Return the operations that take a result of one, or of the composite that it is in."""
         composite = self._of.get(operation)
         operations = (operation,) if composite is None else composite.operations
         results = [result for each in operations for result in each.results]

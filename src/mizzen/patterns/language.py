@@ -10,7 +10,7 @@ Nodes are told apart by identity: the same node at two places is the same value 
 nodes may stand for the same thing. Patterns hold no state, and print as they read.
 
 As text a node is an equation of what is matched: an operand that may be anything is ``_``; an
-operation or value that stands at several places is written out at the first, behind its letter.
+operation or value that stands at several places is written out at the first, after its letter.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def expects(wanted: object, value: Any) -> bool:
 
 
 def equation(node: Node) -> str:
-    """Return a node in words, with everything in front of it."""
+    """Return a node in words, with everything before it."""
     return _Writer(node).node(node)
 
 
@@ -225,7 +225,7 @@ class _Writer:
         self.written: set[Node] = set()
 
     def node(self, node: Node) -> str:
-        """Return a node in words, with everything in front of it."""
+        """Return a node in words, with everything before it."""
         match node:
             case Var():
                 return self.leaf(node, node.name, node.value)

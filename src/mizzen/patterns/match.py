@@ -93,7 +93,7 @@ class Match:
     def __getitem__(
         self, node: Op[Any] | Var | Const | Through
     ) -> Operation | Value | tuple[Operation, ...]:
-        """Return what a node is; of a chain, its operations, the last one first.
+        """Return the match of a node; of a chain, its operations, the last one first.
 
         Raises KeyError for what is in a choice that was not taken.
         """
@@ -106,13 +106,13 @@ class Match:
     @property
     def operations(self) -> tuple[Operation, ...]:
         """The operations matched, without constants; each once, the last one first."""
-        found: dict[Operation, None] = {}
+        operations: dict[Operation, None] = {}
         for bound in self._bound.values():
             if isinstance(bound, tuple):
-                found.update(dict.fromkeys(bound))
+                operations.update(dict.fromkeys(bound))
             elif isinstance(bound, Operation):
-                found[bound] = None
-        return tuple(found)
+                operations[bound] = None
+        return tuple(operations)
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -218,12 +218,12 @@ class _Attempt:
         root = self.root
         for anchor in self.pattern.anchors:
             if isinstance(anchor, Through):
-                found = self.step(anchor, root, (), None)
+                matched = self.step(anchor, root, (), None)
             elif root.kind in anchor.operands:
-                found = self.operation(anchor, root, None, anchored=True)
+                matched = self.operation(anchor, root, None, anchored=True)
             else:
-                found = False
-            if found:
+                matched = False
+            if matched:
                 return Match(self.graph, self.pattern, root, self.bound)
             self.bound.clear()
         return None
@@ -439,9 +439,9 @@ class Matcher:
     def first(self, graph: Graph, operation: Operation) -> Match | None:
         """Return the match of the first pattern that takes an operation as its last."""
         for pattern in self._by_kind.get(operation.kind, ()):
-            found = _Attempt(graph, pattern, operation, None).run()
-            if found is not None:
-                return found
+            match = _Attempt(graph, pattern, operation, None).run()
+            if match is not None:
+                return match
         return None
 
 
@@ -485,15 +485,15 @@ class Rules:
     def rewrite(self, graph: Graph) -> bool:
         """Rewrite each operation there is once, by the first rule that matches; True on changes.
 
-        Operations that rewriting adds are not looked at. What nobody needs any more goes.
+        Operations that rewriting adds are not looked at. What nothing needs any more goes.
         """
         changed = False
         for operation in graph:
             if operation not in graph:
                 continue
-            found = self._matcher.first(graph, operation)
-            if found is not None:
-                self._becomes[id(found.pattern)](graph, found)
+            match = self._matcher.first(graph, operation)
+            if match is not None:
+                self._becomes[id(match.pattern)](graph, match)
                 changed = True
         if changed:
             graph.erase_dead()

@@ -62,10 +62,10 @@ class Clusters:
 
     def members(self, values: list[Node]) -> Iterator[list[Node]]:
         """Return the clusters of `values`, in the order in which each one's first value comes."""
-        found: dict[Node, list[Node]] = {}
+        clusters: dict[Node, list[Node]] = {}
         for value in values:
-            found.setdefault(self.root(value), []).append(value)
-        yield from found.values()
+            clusters.setdefault(self.root(value), []).append(value)
+        yield from clusters.values()
 
 
 ANNOTATION = "quantization_annotation"
@@ -75,7 +75,7 @@ CUSTOM, ARM = "custom", "_arm_annotation_info"
 Ref: ExecuTorch 1.5, backends/arm/common/annotation_meta.py.
 """
 OURS_ALONE = frozenset(("adaptive_avg_pool1d", "adaptive_avg_pool2d", "mean"))
-"""Operators that ExecuTorch's backend takes apart behind the rounding, and cannot then lower."""
+"""Operators that ExecuTorch's backend takes apart after the rounding, and cannot then lower."""
 COMPOSITE = (Role.RECURRENT, Role.NORMALIZED, Role.STATE)
 MOVING = (Role.SHARED, Role.TRANSPARENT)
 
@@ -160,8 +160,8 @@ class Annotator:
         """Whether an activation can be fused with a node."""
         if node.target is operator.getitem:
             return self._roles.get(node.all_input_nodes[0]) is Role.NORMALIZED
-        row = row_of(node)
-        return row is not None and row.cuttable
+        entry = row_of(node)
+        return entry is not None and entry.cuttable
 
     @staticmethod
     def _state(config: QuantizationConfig, index: object) -> QuantizationConfig:
@@ -261,7 +261,7 @@ class Annotator:
         return any(self._roles.get(reader) is Role.DIVIDED for reader in readers)
 
     def _scaled(self, node: Node, factor: float, like: QuantizationSpec) -> QuantizationSpecBase:
-        """Return what a multiplication by a number needs: another scale, and the same integers."""
+        """Return the specification of a multiplication by a number: other scale, same integers."""
         source = node.args[0]
         assert isinstance(source, Node)
 

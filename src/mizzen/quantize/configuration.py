@@ -326,9 +326,9 @@ class Selection:
         stack = module_stack(node)[::-1]
         named = (self.names[path] for path, _ in stack if path in self.names)
         typed = (self.types[kind] for _, kind in stack if kind in self.types)
-        found = (node.meta.get(SELECTED), next(named, None), next(typed, None))
+        choices = (node.meta.get(SELECTED), next(named, None), next(typed, None))
         return max(
-            (choice for choice in found if choice is not None),
+            (choice for choice in choices if choice is not None),
             key=lambda choice: choice.turn,
             default=None,
         )
@@ -336,6 +336,10 @@ class Selection:
     @property
     def configurations(self) -> list[QuantizationConfig]:
         """Return every configuration that was set."""
-        rows = (*self.names.values(), *self.types.values(), *(row for _, row in self.finders))
-        found = [self.everywhere, self.boundary, *(row.config for row in rows)]
-        return [config for config in found if config is not None]
+        choices = (
+            *self.names.values(),
+            *self.types.values(),
+            *(finder for _, finder in self.finders),
+        )
+        configs = [self.everywhere, self.boundary, *(choice.config for choice in choices)]
+        return [config for config in configs if config is not None]

@@ -1,6 +1,6 @@
 """Say where calibration data is not enough: one sample, one number, or numbers that are cut off.
 
-Quantisation succeeds with any data, and so does everything behind it; only the numbers are bad.
+Quantisation succeeds with any data, and so does everything after it; only the numbers are bad.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Calls:
         self.elements += tensor.numel()
 
     def findings(self, origin: Origin | None, *, is_computed: bool) -> Iterator[Diagnostic]:
-        """Return what was not enough, the first time that this is asked for."""
+        """Return the warnings of what was not enough, the first time that this is asked for."""
         if self.is_told or not self.elements:
             return
         self.is_told = True
@@ -118,20 +118,20 @@ class Calls:
 
 
 def findings_of(prepared: torch.nn.Module) -> Iterator[Diagnostic]:
-    """Return what the observers of a prepared model did not see enough of, each said once.
+    """Return warnings of what the observers did not see enough of, each said once.
 
     Where an input was always one number, what is computed of it is not named.
     """
-    observers: list[Any] = [row for row in prepared.modules() if hasattr(row, "calls")]
-    found = [
-        (bool(observer.is_computed), row)
+    observers: list[Any] = [module for module in prepared.modules() if hasattr(module, "calls")]
+    said = [
+        (bool(observer.is_computed), finding)
         for observer in observers
-        for row in observer.calls.findings(observer.origin, is_computed=observer.is_computed)
+        for finding in observer.calls.findings(observer.origin, is_computed=observer.is_computed)
     ]
-    given = [row for is_computed, row in found if not is_computed]
-    constant = any(row.code == NUMBERS.code for row in given)
+    given = [finding for is_computed, finding in said if not is_computed]
+    constant = any(finding.code == NUMBERS.code for finding in given)
     yield from given
-    yield from (row for is_computed, row in found if is_computed and not constant)
+    yield from (finding for is_computed, finding in said if is_computed and not constant)
 
 
 def saturation(

@@ -64,9 +64,9 @@ class MaskObserver(RangeObserver):
 
         A mask that was all zeros in calibration hides at other times. E870 without data.
         """
-        found = super().calculate_qparams()
+        parameters = super().calculate_qparams()
         if not self.hides and bool(self.max_val > self.min_val):
-            return found
+            return parameters
         spans = [self._span(observer) for observer in self.scores]
         least = self.min_val - (sum(spans) + _far(self) if spans else -MASKED)
         return self._calculate_qparams(least, self.max_val)

@@ -62,24 +62,24 @@ def operator_name(node: Node) -> str:
 
 def row_name(node: Node) -> str:
     """Return the name of the operator's row: ``mul`` for ``multiply`` too; empty without one."""
-    row = row_of(node)
-    return "" if row is None or node.op != "call_function" else row.name
+    entry = row_of(node)
+    return "" if entry is None or node.op != "call_function" else entry.name
 
 
 def role_of(node: Node) -> Role | None:
     """Return the operator's role, None where it has no integer form."""
     if node.target is operator.getitem:
         return Role.SHARED
-    row = row_of(node)
-    return None if row is None else row.role
+    entry = row_of(node)
+    return None if entry is None else entry.role
 
 
 def channel_axis(node: Node) -> int | None:
     """Return the axis of the output channels in a layer's weight; None for other operators."""
-    row = row_of(node)
-    if row is not None and row.name == "convolution" and node.args[TRANSPOSED]:
+    entry = row_of(node)
+    if entry is not None and entry.name == "convolution" and node.args[TRANSPOSED]:
         return 1
-    return None if row is None else row.channel_axis
+    return None if entry is None else entry.channel_axis
 
 
 def groups_of(node: Node) -> int:
@@ -91,8 +91,8 @@ def groups_of(node: Node) -> int:
 
 def known_range(node: Node) -> Range | None:
     """Return the range that a node's results are known to have."""
-    row = row_of(node)
-    return node.meta.get(KNOWN_RANGE) or (None if row is None else row.range)
+    entry = row_of(node)
+    return node.meta.get(KNOWN_RANGE) or (None if entry is None else entry.range)
 
 
 def cuts_at_zero(node: Node) -> bool:

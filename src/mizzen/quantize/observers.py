@@ -58,10 +58,10 @@ def never_calibrated(origin: Origin | None) -> MizzenError:
 def not_finite(origin: Origin | None, tensor: torch.Tensor) -> MizzenError:
     """Make the error for values without a range."""
     kinds = {"NaN": torch.isnan(tensor).sum(), "infinite": torch.isinf(tensor).sum()}
-    found = ", ".join(f"{int(count)} {kind}" for kind, count in kinds.items() if count)
+    counted = ", ".join(f"{int(count)} {kind}" for kind, count in kinds.items() if count)
     return fail(
         "E871",
-        f"calibration must see finite values only, and {found} of {tensor.numel()} came",
+        f"calibration must see finite values only, and {counted} of {tensor.numel()} came",
         origin=origin,
         help="check the calibration inputs, and masks that add minus infinity; calibrate with "
         "inputs like those in use, or clamp in front of what is infinite there",
@@ -142,7 +142,7 @@ class _Observing:
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int]:
-    """Return what changes when a constant is replaced or written to; inference tensors are not."""
+    """Return a version that changes with a constant; inference tensors have none."""
     if tensor.is_inference():
         return tensor.data_ptr(), 0
     return tensor.data_ptr(), tensor._version  # pyright: ignore[reportPrivateUsage] - no other
@@ -219,8 +219,8 @@ class ActivationObserver(_Observing, HistogramObserver):
             raise never_calibrated(self.origin)
         if self._parameters_found is None:
             self.say_what_is_missing()
-            found = super().calculate_qparams()
-            self._parameters_found = adjusted(found, self)
+            parameters = super().calculate_qparams()
+            self._parameters_found = adjusted(parameters, self)
         return self._parameters_found
 
     def _non_linear_param_search(self) -> tuple[Tensor, Tensor]:
@@ -251,13 +251,13 @@ class ActivationObserver(_Observing, HistogramObserver):
                 highs = _behind(above, -counts[end]) - 1
                 continue
             if left - start > end - right:
-                lows, found = lows + 1, (left, end)
+                lows, kept = lows + 1, (left, end)
             else:
-                highs, found = highs + 1, (start, right)
-            error = self._compute_quantization_error(*found)
+                highs, kept = highs + 1, (start, right)
+            error = self._compute_quantization_error(*kept)
             if error > least:
                 break
-            least, (start, end) = error, found
+            least, (start, end) = error, kept
         return start, end
 
 
@@ -274,8 +274,8 @@ class RangeObserver(_Observing, MinMaxObserver):
         if self.min_val.numel() == 0 or bool((self.min_val > self.max_val).any()):
             raise never_calibrated(self.origin)
         self.say_what_is_missing()
-        found = super().calculate_qparams()
-        return adjusted(found, self)
+        parameters = super().calculate_qparams()
+        return adjusted(parameters, self)
 
 
 class _ReadOnce:
@@ -299,8 +299,8 @@ class _ReadOnce:
         if self._seen is None:
             raise never_calibrated(self.origin)
         base: Any = super()
-        found: Parameters = base.calculate_qparams()
-        return adjusted(found, self)
+        parameters: Parameters = base.calculate_qparams()
+        return adjusted(parameters, self)
 
 
 class WeightObserver(_ReadOnce, MinMaxObserver):
@@ -328,8 +328,8 @@ class ActivationFakeQuantize(_Observing, FusedMovingAvgObsFakeQuantize):
         low = self.activation_post_process.min_val
         if low.numel() == 0 or not bool(torch.isfinite(low).all()):
             raise never_calibrated(self.origin)
-        found = super().calculate_qparams()
-        return adjusted(found, self)
+        parameters = super().calculate_qparams()
+        return adjusted(parameters, self)
 
 
 class FakeQuantizePerChannel(ActivationFakeQuantize):
@@ -387,8 +387,8 @@ def composite_of(module: GraphModule, node: Node) -> Composite | None:
     """Return the composite that a node calls, None for other nodes."""
     if node.op != "call_module":
         return None
-    found = module.get_submodule(str(node.target))
-    return found if isinstance(found, Composite) else None
+    submodule = module.get_submodule(str(node.target))
+    return submodule if isinstance(submodule, Composite) else None
 
 
 def replace_composite(model: GraphModule, node: Node, result: Node) -> None:

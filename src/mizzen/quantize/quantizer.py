@@ -60,15 +60,15 @@ class FloatNode:
 
 def float_nodes(module: GraphModule, selection: Selection) -> list[FloatNode]:
     """Return every computation in an annotated program that has no annotation."""
-    found: list[FloatNode] = []
+    unannotated: list[FloatNode] = []
     for node in cast("list[Node]", list(module.graph.nodes)):
         if node.op not in ("call_function", "call_module") or ANNOTATION in node.meta:
             continue
         if not _computes(module, node):
             continue
         name = operator_name(node) or str(node.target)
-        found.append(FloatNode(origin_of(node), name, _reason(node, name, selection)))
-    return found
+        unannotated.append(FloatNode(origin_of(node), name, _reason(node, name, selection)))
+    return unannotated
 
 
 def _computes(module: GraphModule, node: Node) -> bool:
@@ -96,7 +96,7 @@ def check_types(module: GraphModule) -> None:
     wrong = [node for node in nodes if _type_of(node) in (*WIDE, *NARROW)]
     if wrong:
         # Inputs and weights have no line in the user's program; what computes with them has.
-        node = next((row for row in wrong if row.op == "call_function"), wrong[0])
+        node = next((each for each in wrong if each.op == "call_function"), wrong[0])
         kind = _type_of(node)
         raise fail(
             "E874",
@@ -283,9 +283,9 @@ class EthosUQuantizer(Quantizer):
 
 
 def adjustment(reader: Node) -> Adjust | None:
-    """Return what the scale of a node's operands must be."""
-    row = row_of(reader)
-    if row is not None and row.ends_at_one:
+    """Return the adjustment that the scale of a node's operands must have."""
+    entry = row_of(reader)
+    if entry is not None and entry.ends_at_one:
         return with_whole_one
     return of_few_bits if role_of(reader) is Role.DIVIDED else None
 

@@ -86,7 +86,7 @@ def _require_modules(model: GraphModule, selection: Selection) -> None:
 
 
 def _nothing(method: str, what: str, name: str, names: Iterable[str]) -> MizzenError:
-    listed = sorted({row for row in names if row})
+    listed = sorted({each for each in names if each})
     close = difflib.get_close_matches(name, listed, n=1)
     return fail(
         "E881",

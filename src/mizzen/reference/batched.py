@@ -106,11 +106,11 @@ class _Batch:
             if not any(map(_is_batched, operation.operands, operands)):
                 return apply(operation, operands)
             try:
-                found = self._at_once(operation, operands)
+                answer = self._at_once(operation, operands)
             except MizzenError:  # of any inference; the first that has one says it
-                found = None
-            if found is not None:
-                return found
+                answer = None
+            if answer is not None:
+                return answer
         return self._one_by_one(operation, operands)
 
     def _at_once(self, operation: Operation, operands: Sequence[Array]) -> tuple[Array, ...] | None:
@@ -137,13 +137,13 @@ class _Batch:
 
     def _one_by_one(self, operation: Operation, operands: Sequence[Array]) -> list[Array]:
         given = self._all_whole(operation, operands)
-        rows = [
+        results = [
             Evaluation(state, None, self._custom_of_one).results(
                 operation, [array[index] for array in given]
             )
             for index, state in enumerate(self.states)
         ]
-        return [np.stack(same) for same in zip(*rows, strict=True)]
+        return [np.stack(same) for same in zip(*results, strict=True)]
 
     @property
     def _custom_of_one(self) -> CustomKernel | None:
@@ -151,7 +151,7 @@ class _Batch:
         if custom is None:
             return None
         return lambda operation, operands: [
-            row[0] for row in custom(operation, [array[np.newaxis] for array in operands])
+            result[0] for result in custom(operation, [array[np.newaxis] for array in operands])
         ]
 
     def _all_whole(self, operation: Operation, operands: Sequence[Array]) -> list[Array]:

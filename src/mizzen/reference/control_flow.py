@@ -40,7 +40,7 @@ Variables = dict[str, Array]
 
 
 def unknown(operation: Operation) -> MizzenError:
-    """Make the error for an operation that nobody said the meaning of."""
+    """Make the error for an operation whose meaning is not known."""
     name = operation.attributes.get("operator_name", operation.kind)
     return fail(
         "E821",
@@ -72,7 +72,7 @@ def declare(variables: Variables, operation: Variable) -> tuple[Array, ...]:
 
 
 def read(variables: Variables, operation: VariableRead) -> tuple[Array, ...]:
-    """Return what was written last; raises E823 if nothing was."""
+    """Return the value that was written last; raises E823 if nothing was."""
     name = operation.name
     if name not in variables:
         raise fail(

@@ -10,7 +10,7 @@ from mizzen.reference.kernel import Kernels, broken
 
 
 def concat(operation: tosa.Concat, *parts: Array) -> Array:
-    """Put the operands behind each other along the axis."""
+    """Put the operands one after the other along the axis."""
     return np.concatenate(parts, axis=operation.axis - operation.result.type.rank)
 
 

@@ -68,7 +68,7 @@ def evaluate(
 
     Arrays that are given back may share memory with inputs and constants. Raises E820 for inputs
     that are not what the graph takes, and results of `custom` likewise; E821 for a CUSTOM operation
-    that nobody computes; E822 where TOSA leaves the result open; E823 for a variable that is read
+    that nothing computes; E822 where TOSA leaves the result open; E823 for a variable that is read
     and has no value.
     """
     check_inputs(graph, inputs)
@@ -127,7 +127,7 @@ Results = Callable[[Operation, Sequence[Array]], Sequence[Array]]
 def walk(
     graph: Graph, inputs: Sequence[Array], results: Results, trace: Trace | None
 ) -> list[Array]:
-    """Evaluate one graph; values are let go when nobody needs them any more."""
+    """Evaluate one graph; values are let go when nothing needs them any more."""
     values = dict(zip(graph.inputs, inputs, strict=True))
     _tell(values, trace)
     operations = graph.sorted()
@@ -135,8 +135,8 @@ def walk(
     for operation in operations:
         waiting.update(operation.operands)
     for operation in operations:
-        found = results(operation, [values[each] for each in operation.operands])
-        named = dict(zip(operation.results, found, strict=True))
+        made = results(operation, [values[each] for each in operation.operands])
+        named = dict(zip(operation.results, made, strict=True))
         if not isinstance(operation, Constant):
             _tell(named, trace)
         values.update(named)

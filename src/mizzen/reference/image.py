@@ -16,8 +16,8 @@ class _Samples:
     """For each place of the result along one dimension: the samples around it, its way past one.
 
     before  the last sample at or before the place, shape [size]
-    after   the sample behind that, or the same at the border
-    past    numerator of how far behind `before` it is
+    after   the sample after that, or the same at the border
+    past    numerator of how far after `before` it is
     unit    denominator of that
     """
 
@@ -42,16 +42,16 @@ def resize(
     _, new_height, new_width, _ = operation.result.shape
     y_unit, y_step, x_unit, x_step = map(int, scale)
     y_offset, x_offset = map(int, offset)
-    rows = _samples(height, new_height, y_unit, y_step, y_offset)
+    lines = _samples(height, new_height, y_unit, y_step, y_offset)
     columns = _samples(width, new_width, x_unit, x_step, x_offset)
     if operation.mode is ResizeMode.NEAREST:
-        return values[:, _nearest(rows)][:, :, _nearest(columns)]
+        return values[:, _nearest(lines)][:, :, _nearest(columns)]
     dtype = operation.result.dtype
     if dtype.is_float:
         with np.errstate(invalid="ignore"):
-            mixed = _mix(_mix(values.astype(np.float64), rows, 1), columns, 2)
+            mixed = _mix(_mix(values.astype(np.float64), lines, 1), columns, 2)
         return rounded(mixed / (y_unit * x_unit), dtype)
-    return fitted(operation, _mix(_mix(values.astype(np.int64), rows, 1), columns, 2), dtype)
+    return fitted(operation, _mix(_mix(values.astype(np.int64), lines, 1), columns, 2), dtype)
 
 
 def _nearest(samples: _Samples) -> Array:

@@ -84,10 +84,10 @@ def _sum_of_taps(
         for x in range(taps.shape[1]):
             left = x * x_dilation
             columns = padded[:, :, left : left + (width - 1) * x_stride + 1 : x_stride]
-            rows = columns.reshape(len(padded), padded.shape[1], -1)
+            flat = columns.reshape(len(padded), padded.shape[1], -1)
             for y in range(taps.shape[0]):
                 top = y * y_dilation
-                seen = rows[:, top : top + (height - 1) * y_stride + 1 : y_stride]
+                seen = flat[:, top : top + (height - 1) * y_stride + 1 : y_stride]
                 np.multiply(seen, np.tile(taps[y, x], width), out=product)
                 result += product
     return result
@@ -112,16 +112,16 @@ def transpose_convolution(
     y_stride, x_stride = operation.stride
     with np.errstate(invalid="ignore"):
         for y, x in np.ndindex(weight.shape[1:3]):
-            rows, into_rows = _landing(plain.shape[1], y + top, y_stride, height)
+            lines, into_rows = _landing(plain.shape[1], y + top, y_stride, height)
             columns, into_columns = _landing(plain.shape[2], x + left, x_stride, width)
-            result[:, into_rows, into_columns] += plain[:, rows, columns] @ weights[:, y, x].T
+            result[:, into_rows, into_columns] += plain[:, lines, columns] @ weights[:, y, x].T
     return _finish(operation, result, bias, bound)
 
 
 def _landing(size: int, first: int, stride: int, new_size: int) -> tuple[slice, slice]:
     """Return which samples land within the result if sample i lands at first + i * stride."""
     start = max(0, -(first // stride))  # the first whose place is not negative
-    stop = max(start, min(size, -((first - new_size) // stride)))  # behind the last that is within
+    stop = max(start, min(size, -((first - new_size) // stride)))  # after the last that is within
     place = first + start * stride
     return slice(start, stop), slice(place, place + (stop - start) * stride, stride)
 
@@ -139,7 +139,7 @@ def _center(values: Array, zero_point: Array) -> None:
 
 
 def _greatest(operation: Operation, index: int, zero_point: Array) -> int:
-    """Return what no integer of this operand less its zero point exceeds; 0 of real numbers."""
+    """Return the bound of this operand's integers less its zero point; 0 of real numbers."""
     dtype = operation.operands[index].dtype
     if dtype.is_float:
         return 0
@@ -183,7 +183,7 @@ def _padded(
 def _windows(
     operation: tosa.Windowed, padded: Array, kernel: Sequence[int], places: Sequence[int]
 ) -> Array:
-    """Return what the kernel covers at each place: [N, *places, *kernel, C], a view."""
+    """Return the elements under the kernel at each place: [N, *places, *kernel, C], a view."""
     stride, dilation = operation.stride, operation.dilation
     reach = [(size - 1) * each + 1 for size, each in zip(kernel, dilation, strict=True)]
     between = tuple(range(1, padded.ndim - 1))

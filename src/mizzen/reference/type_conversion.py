@@ -42,8 +42,8 @@ def rescale(
     INEXACT_ROUND, which leaves the implementation a choice, is as SINGLE_ROUND.
     """
     source, target = operation.input.dtype, operation.result.dtype
-    rows, multiplier, shift = _as_rows(values, multiplier, shift)
-    result = _extended(rows, source, operation.input_unsigned)
+    flat, multiplier, shift = _as_rows(values, multiplier, shift)
+    result = _extended(flat, source, operation.input_unsigned)
     result -= _extended(input_zp, source, operation.input_unsigned)[0]
     if operation.scale32:
         _narrow_enough(operation, result, shift)
@@ -82,8 +82,8 @@ def _as_rows(values: Array, multiplier: Array, shift: Array) -> tuple[Array, Arr
     if values.ndim == 1:
         return values, factors, shifts
     count = values.shape[-2]
-    rows = values.reshape(*values.shape[:-2], -1)
-    return rows, np.tile(factors, count), np.tile(shifts, count)
+    flat = values.reshape(*values.shape[:-2], -1)
+    return flat, np.tile(factors, count), np.tile(shifts, count)
 
 
 def _extended(values: Array, dtype: DType, unsigned: bool) -> Array:

@@ -44,29 +44,33 @@ class Cliff:
     @property
     def own(self) -> Neighbour:
         """The layer as it is."""
-        return next(row for row in self.neighbours if row.channels == self.channels)
+        return next(
+            neighbour for neighbour in self.neighbours if neighbour.channels == self.channels
+        )
 
     @property
     def free_channels(self) -> int:
         """The most channels that take the same cycles."""
         most = SAME * self.own.cycles
-        return max(row.channels for row in self.neighbours if row.cycles <= most)
+        return max(neighbour.channels for neighbour in self.neighbours if neighbour.cycles <= most)
 
     @property
     def needs_more_sram(self) -> bool:
         """Whether so many channels need more SRAM."""
-        free = next(row for row in self.neighbours if row.channels == self.free_channels)
+        free = next(
+            neighbour for neighbour in self.neighbours if neighbour.channels == self.free_channels
+        )
         return free.sram_bytes > SAME * self.own.sram_bytes
 
     @property
     def step_down(self) -> Neighbour | None:
         """The neighbour with most channels that costs clearly fewer cycles; None without one."""
         fewer = [
-            row
-            for row in self.neighbours
-            if row.channels < self.channels and row.cycles <= STEEP * self.own.cycles
+            neighbour
+            for neighbour in self.neighbours
+            if neighbour.channels < self.channels and neighbour.cycles <= STEEP * self.own.cycles
         ]
-        return max(fewer, key=lambda row: row.channels, default=None)
+        return max(fewer, key=lambda neighbour: neighbour.channels, default=None)
 
     @property
     def advice(self) -> str:
@@ -93,11 +97,11 @@ class Cliff:
             "advice": self.advice,
             "neighbours": [
                 {
-                    "channels": row.channels,
-                    "cycles": row.cycles,
-                    "sram_bytes": row.sram_bytes,
-                    "flash_bytes": row.flash_bytes,
+                    "channels": neighbour.channels,
+                    "cycles": neighbour.cycles,
+                    "sram_bytes": neighbour.sram_bytes,
+                    "flash_bytes": neighbour.flash_bytes,
                 }
-                for row in self.neighbours
+                for neighbour in self.neighbours
             ],
         }

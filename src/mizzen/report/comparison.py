@@ -28,7 +28,7 @@ class Outcome(Enum):
     WHOLE = "judged"
     """Nothing is seen inside of its NPU operator, which is judged by what it gives."""
     UNSEEN = "not seen"
-    """Nothing of it could be seen, as nobody says which of the stream's operations are its."""
+    """Nothing of it could be seen, as it is not known which of the stream's operations are its."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Comparison:
     constants: ConstantsComparison | None = None
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -149,50 +149,52 @@ class Comparison:
     @property
     def elements(self) -> int:
         """Elements of all outputs that were compared."""
-        return sum(row.elements for row in self.outputs)
+        return sum(output.elements for output in self.outputs)
 
     @property
     def differing(self) -> int:
         """Elements of outputs that differ."""
-        return sum(row.differing for row in self.outputs)
+        return sum(output.differing for output in self.outputs)
 
     @property
     def wrong(self) -> tuple[LayerComparison, ...]:
         """Layers that differ though what they take does not."""
-        return tuple(row for row in self.layers if row.outcome is Outcome.DIFFERS)
+        return tuple(layer for layer in self.layers if layer.outcome is Outcome.DIFFERS)
 
     @property
     def holds(self) -> bool:
         """Whether nothing differs but what is documented to."""
         return not (
             self.wrong
-            or any(row.outcome is Outcome.DIFFERS for row in self.outputs)
+            or any(output.outcome is Outcome.DIFFERS for output in self.outputs)
             or (self.constants is not None and self.constants.wrong)
         )
 
     def count(self, outcome: Outcome) -> int:
         """Return how many layers have this outcome."""
-        return sum(row.outcome is outcome for row in self.layers)
+        return sum(layer.outcome is outcome for layer in self.layers)
 
 
-def as_dict(found: Comparison) -> dict[str, Any]:
+def as_dict(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison as JSON-ready data."""
     return {
-        "model": found.model,
-        "configuration": dict(found.configuration),
-        "reference": found.reference,
-        "inputs": found.inputs,
-        "run": found.run,
-        "seed": found.seed,
-        "elements": found.elements,
-        "differing": found.differing,
-        "layers": [_named(asdict(row), row.outcome, row.device) for row in found.layers],
-        "outputs": [_named(asdict(row), row.outcome) for row in found.outputs],
-        "constants": None if found.constants is None else asdict(found.constants),
+        "model": comparison.model,
+        "configuration": dict(comparison.configuration),
+        "reference": comparison.reference,
+        "inputs": comparison.inputs,
+        "run": comparison.run,
+        "seed": comparison.seed,
+        "elements": comparison.elements,
+        "differing": comparison.differing,
+        "layers": [
+            _named(asdict(layer), layer.outcome, layer.device) for layer in comparison.layers
+        ],
+        "outputs": [_named(asdict(output), output.outcome) for output in comparison.outputs],
+        "constants": None if comparison.constants is None else asdict(comparison.constants),
     }
 
 
-def _named(row: dict[str, Any], *enums: Enum) -> dict[str, Any]:
+def _named(data: dict[str, Any], *enums: Enum) -> dict[str, Any]:
     """Return a row whose enums are words."""
     words: dict[Any, Any] = {value: value.value for value in enums}
-    return {key: words[value] if isinstance(value, Enum) else value for key, value in row.items()}
+    return {key: words[value] if isinstance(value, Enum) else value for key, value in data.items()}

@@ -119,7 +119,7 @@ class CompileReport:
     subgraphs: tuple[CompileReport, ...] = ()
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -127,26 +127,26 @@ class CompileReport:
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:
         """Operators on the NPU."""
-        return tuple(row for row in self.placements if row.device is Device.NPU)
+        return tuple(placement for placement in self.placements if placement.device is Device.NPU)
 
     @property
     def on_cpu(self) -> tuple[OperatorPlacement, ...]:
         """Operators on the CPU."""
-        return tuple(row for row in self.placements if row.device is Device.CPU)
+        return tuple(placement for placement in self.placements if placement.device is Device.CPU)
 
     def of_subgraph(self, name: str) -> CompileReport:
         """Return the report of one subgraph; this one where there are not several."""
-        return next((row for row in self.subgraphs if row.subgraph == name), self)
+        return next((subgraph for subgraph in self.subgraphs if subgraph.subgraph == name), self)
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates of one inference."""
-        return sum(row.macs for row in self.placements)
+        return sum(placement.macs for placement in self.placements)
 
     @property
     def macs_on_npu(self) -> int:
         """Multiply-accumulates on the NPU."""
-        return sum(row.macs for row in self.on_npu)
+        return sum(placement.macs for placement in self.on_npu)
 
     @property
     def sram_bytes(self) -> int:
@@ -224,7 +224,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "model": report.model,
         "configuration": report.configuration,
         "compiler": report.compiler,
-        "operators": [_placement_data(row) for row in report.placements],
+        "operators": [_placement_data(placement) for placement in report.placements],
         "totals": {
             "operators": len(report.placements),
             "operators_on_npu": len(report.on_npu),
@@ -234,8 +234,8 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         },
         "arena_bytes": report.arena_bytes,
         "flash_bytes": report.flash_bytes,
-        "areas": [asdict(row) for row in report.areas],
-        "memories": [asdict(row) for row in report.memories],
+        "areas": [asdict(area) for area in report.areas],
+        "memories": [asdict(measure) for measure in report.memories],
         "estimated_cycles": report.cycles,
         "estimated_npu_cycles": report.npu_cycles,
         "figures": report.figures,
@@ -249,16 +249,20 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "code": [asdict(row) for row in report.code],
         **({"choice": asdict(report.choice)} if report.choice else {}),
         **({"subgraph": report.subgraph} if report.subgraph else {}),
-        **({"subgraphs": [as_dict(row) for row in report.subgraphs]} if report.subgraphs else {}),
+        **(
+            {"subgraphs": [as_dict(subgraph) for subgraph in report.subgraphs]}
+            if report.subgraphs
+            else {}
+        ),
     }
 
 
-def _placement_data(row: OperatorPlacement) -> dict[str, Any]:
+def _placement_data(placement: OperatorPlacement) -> dict[str, Any]:
     """Return a placement as JSON-ready data; its device is the key "region"."""
-    fields = asdict(row)
-    if not row.subgraph:
+    fields = asdict(placement)
+    if not placement.subgraph:
         del fields["subgraph"]
-    fields |= {"device": row.device.value, "reasons": list(map(asdict, row.reasons))}
+    fields |= {"device": placement.device.value, "reasons": list(map(asdict, placement.reasons))}
     return {"region" if name == "device" else name: value for name, value in fields.items()}
 
 
@@ -268,25 +272,25 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         model=_text(document, "model"),
         configuration=_configuration(document["configuration"]),
         compiler=_text(document, "compiler"),
-        placements=tuple(_placement(row) for row in document["operators"]),
+        placements=tuple(_placement(entry) for entry in document["operators"]),
         arena_bytes=_number(document, "arena_bytes"),
         flash_bytes=_number(document, "flash_bytes"),
-        areas=tuple(_area(row) for row in document["areas"]),
-        memories=tuple(_measure(row) for row in document["memories"]),
+        areas=tuple(_area(entry) for entry in document["areas"]),
+        memories=tuple(_measure(entry) for entry in document["memories"]),
         cycles=_number(document, "estimated_cycles"),
         npu_cycles=_number(document, "estimated_npu_cycles"),
         figures={name: _of(int, value) for name, value in document["figures"].items()},
-        performance=tuple(dict(row) for row in document.get("performance", ())),
+        performance=tuple(dict(entry) for entry in document.get("performance", ())),
         origins=tuple(
             {int(offset): _origin(origin) for offset, origin in stream.items()}
             for stream in document["origins"]
         ),
-        diagnostics=tuple(_diagnostic(row) for row in document["diagnostics"]),
+        diagnostics=tuple(_diagnostic(entry) for entry in document["diagnostics"]),
         proof=_proof(document["proof"]) if "proof" in document else NOT_PROVED,
         code=tuple(choice_of(row) for row in document.get("code", ())),
         choice=network_choice_of(document.get("choice")),
         subgraph=_of(str, document.get("subgraph", "")),
-        subgraphs=tuple(from_dict(row) for row in document.get("subgraphs", ())),
+        subgraphs=tuple(from_dict(entry) for entry in document.get("subgraphs", ())),
     )
 
 
@@ -300,86 +304,86 @@ def _of(kind: type[Value], value: object) -> Value:
     return value
 
 
-def _number(row: dict[str, Any], key: str) -> int:
-    return _of(int, row[key])
+def _number(data: dict[str, Any], key: str) -> int:
+    return _of(int, data[key])
 
 
-def _text(row: dict[str, Any], key: str) -> str:
-    return _of(str, row[key])
+def _text(data: dict[str, Any], key: str) -> str:
+    return _of(str, data[key])
 
 
-def _configuration(row: dict[str, Any]) -> dict[str, Any]:
+def _configuration(data: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration in force, which is named by words."""
-    _text(row, "accelerator")
-    for key in {"system_config", "memory_mode", "optimise"} & row.keys():
-        _text(row, key)
-    for setting in row.get("settings", ()):
+    _text(data, "accelerator")
+    for key in {"system_config", "memory_mode", "optimise"} & data.keys():
+        _text(data, key)
+    for setting in data.get("settings", ()):
         if not {"name", "value", "source"} <= setting.keys():
             raise ValueError(f"a setting has {', '.join(setting)}")
         _text(setting, "name")
         _text(setting, "source")
-    return dict(row)
+    return dict(data)
 
 
-def _placement(row: dict[str, Any]) -> OperatorPlacement:
+def _placement(data: dict[str, Any]) -> OperatorPlacement:
     return OperatorPlacement(
-        index=_number(row, "index"),
-        kind=_text(row, "kind"),
-        name=_text(row, "name"),
-        device=Device(row["region"]),
-        macs=_number(row, "macs"),
-        cycles=_number(row, "cycles"),
-        reasons=tuple(_reason(reason) for reason in row["reasons"]),
-        after=tuple(_of(int, index) for index in row.get("after", ())),
-        subgraph=_of(str, row.get("subgraph", "")),
+        index=_number(data, "index"),
+        kind=_text(data, "kind"),
+        name=_text(data, "name"),
+        device=Device(data["region"]),
+        macs=_number(data, "macs"),
+        cycles=_number(data, "cycles"),
+        reasons=tuple(_reason(reason) for reason in data["reasons"]),
+        after=tuple(_of(int, index) for index in data.get("after", ())),
+        subgraph=_of(str, data.get("subgraph", "")),
     )
 
 
-def _reason(row: dict[str, Any]) -> Reason:
+def _reason(data: dict[str, Any]) -> Reason:
     return Reason(
-        *(_text(row, key) for key in ("rule", "message", "limit", "actual", "help", "source"))
+        *(_text(data, key) for key in ("rule", "message", "limit", "actual", "help", "source"))
     )
 
 
-def _proof(row: dict[str, Any]) -> Proof:
+def _proof(data: dict[str, Any]) -> Proof:
     inputs, seed, parts, equal, watched = (
-        _number(row, key) for key in ("inputs", "seed", "parts", "equal", "watched")
+        _number(data, key) for key in ("inputs", "seed", "parts", "equal", "watched")
     )
     names = (
-        tuple(_of(str, name) for name in row[key]) for key in ("bounded", "unproved", "differing")
+        tuple(_of(str, name) for name in data[key]) for key in ("bounded", "unproved", "differing")
     )
-    against = _of(str, row.get("against", ""))
-    digest = _text(row, "digest")
+    against = _of(str, data.get("against", ""))
+    digest = _text(data, "digest")
     return Proof(inputs, seed, digest, parts, equal, watched, *names, against=against)
 
 
-def _area(row: dict[str, Any]) -> Area:
-    return Area(_text(row, "name"), _text(row, "memory"), _number(row, "used_bytes"))
+def _area(data: dict[str, Any]) -> Area:
+    return Area(_text(data, "name"), _text(data, "memory"), _number(data, "used_bytes"))
 
 
-def _measure(row: dict[str, Any]) -> Measure:
+def _measure(data: dict[str, Any]) -> Measure:
     accesses = {
         what: (_of(int, read), _of(int, written))
-        for what, (read, written) in row["accesses"].items()
+        for what, (read, written) in data["accesses"].items()
     }
-    used, waited = _number(row, "used_bytes"), _number(row, "access_cycles")
-    return Measure(_text(row, "memory"), used, waited, accesses)
+    used, waited = _number(data, "used_bytes"), _number(data, "access_cycles")
+    return Measure(_text(data, "memory"), used, waited, accesses)
 
 
-def _origin(row: dict[str, Any]) -> Origin:
+def _origin(data: dict[str, Any]) -> Origin:
     return Origin(
-        model=_optional(str, row, "model"),
-        operator=_optional(int, row, "operator"),
-        kind=_optional(str, row, "kind"),
-        name=_optional(str, row, "name"),
-        command=_optional(int, row, "command"),
-        module=_optional(str, row, "module"),
-        source=_optional(str, row, "source"),
+        model=_optional(str, data, "model"),
+        operator=_optional(int, data, "operator"),
+        kind=_optional(str, data, "kind"),
+        name=_optional(str, data, "name"),
+        command=_optional(int, data, "command"),
+        module=_optional(str, data, "module"),
+        source=_optional(str, data, "source"),
     )
 
 
-def _optional(kind: type[Value], row: dict[str, Any], key: str) -> Value | None:
-    value = row.get(key)
+def _optional(kind: type[Value], data: dict[str, Any], key: str) -> Value | None:
+    value = data.get(key)
     return None if value is None else _of(kind, value)
 
 
@@ -389,13 +393,13 @@ def _diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
     return {**diagnostic.as_dict(), "origin": None if origin is None else asdict(origin)}
 
 
-def _diagnostic(row: dict[str, Any]) -> Diagnostic:
-    origin = row["origin"]
+def _diagnostic(data: dict[str, Any]) -> Diagnostic:
+    origin = data["origin"]
     return Diagnostic(
-        _text(row, "code"),
-        _text(row, "message"),
-        Severity(row["severity"]),
+        _text(data, "code"),
+        _text(data, "message"),
+        Severity(data["severity"]),
         None if origin is None else _origin(origin),
-        rule=_optional(str, row, "rule"),
-        help=_optional(str, row, "help"),
+        rule=_optional(str, data, "rule"),
+        help=_optional(str, data, "help"),
     )

@@ -157,7 +157,7 @@ class CostReport:
     compiler_cycles: int | None = None
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -165,12 +165,14 @@ class CostReport:
     @property
     def cycles(self) -> int:
         """Cycles of an inference, CPU operators included."""
-        return sum(row.cycles for row in self.operations)
+        return sum(operation.cycles for operation in self.operations)
 
     @property
     def npu_cycles(self) -> int:
         """Cycles of the NPU's part."""
-        return sum(row.cycles for row in self.operations if row.device is Device.NPU)
+        return sum(
+            operation.cycles for operation in self.operations if operation.device is Device.NPU
+        )
 
     @property
     def cpu_cycles(self) -> int:
@@ -185,29 +187,29 @@ class CostReport:
     @property
     def causes(self) -> dict[Bound, int]:
         """Cycles of an inference by what they are waited for."""
-        return added(row.causes for row in self.operations)
+        return added(operation.causes for operation in self.operations)
 
     @property
     def traffic(self) -> tuple[Traffic, ...]:
         """Bytes of an inference by memory, port and purpose."""
         sums: dict[tuple[str, str, Purpose], tuple[int, int]] = {}
-        for row in (row for operation in self.operations for row in operation.traffic):
-            key = row.memory, row.port, row.purpose
+        for traffic in (each for operation in self.operations for each in operation.traffic):
+            key = traffic.memory, traffic.port, traffic.purpose
             read, written = sums.get(key, (0, 0))
-            sums[key] = read + row.read_bytes, written + row.written_bytes
+            sums[key] = read + traffic.read_bytes, written + traffic.written_bytes
         return tuple(Traffic(*key, *both) for key, both in sums.items())
 
     def of_operator(self, index: int) -> Iterator[OperationCost]:
         """Return the operations that an operator of the user's model became."""
-        for row in self.operations:
-            if row.origin is not None and row.origin.operator == index:
-                yield row
+        for operation in self.operations:
+            if operation.origin is not None and operation.origin.operator == index:
+                yield operation
 
 
-def added(rows: Iterable[Mapping[Bound, int]]) -> dict[Bound, int]:
+def added(parts: Iterable[Mapping[Bound, int]]) -> dict[Bound, int]:
     """Add up cycles by cause."""
-    found: dict[Bound, int] = {}
-    for row in rows:
-        for cause, cycles in row.items():
-            found[cause] = found.get(cause, 0) + cycles
-    return found
+    sums: dict[Bound, int] = {}
+    for causes in parts:
+        for cause, cycles in causes.items():
+            sums[cause] = sums.get(cause, 0) + cycles
+    return sums

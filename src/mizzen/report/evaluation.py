@@ -26,7 +26,7 @@ class Metric:
 class Confusion:
     """How often each class came where which one was right.
 
-    classes  their names; numbers where nobody named them
+    classes  their names; numbers where they have no names
     counts   [label][output]
     """
 
@@ -90,7 +90,7 @@ class Evaluation:
     seconds: float
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -102,12 +102,14 @@ class Evaluation:
         if name == SAME_CLASS and self.reference is not None:
             share = self.reference.agreement.same_class
             return None if share is None else Metric(name, share)
-        return next((row for row in self.metrics if row.name == name), None)
+        return next((metric for metric in self.metrics if metric.name == name), None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as data for JSON; metrics go by their names."""
         data = asdict(self)
-        data["metrics"] = {row.name: row.value for row in self.metrics}
+        data["metrics"] = {metric.name: metric.value for metric in self.metrics}
         if self.reference is not None:
-            data["reference"]["metrics"] = {row.name: row.value for row in self.reference.metrics}
+            data["reference"]["metrics"] = {
+                metric.name: metric.value for metric in self.reference.metrics
+            }
         return data

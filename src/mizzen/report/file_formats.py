@@ -71,7 +71,7 @@ class ConfusionKeys(_Part):
 
     @model_validator(mode="after")
     def _is_square(self) -> ConfusionKeys:
-        if [len(self.classes)] * len(self.classes) != [len(row) for row in self.counts]:
+        if [len(self.classes)] * len(self.classes) != [len(of_class) for of_class in self.counts]:
             raise ValueError("have a row and a column of counts for each class")
         return self
 

@@ -75,14 +75,14 @@ class Layer:
 
 
 ORDERS: Final[Mapping[str, Callable[[Layer], float]]] = {
-    "cycles": lambda row: -row.cycles,
-    "macs": lambda row: -row.macs,
-    "sram": lambda row: -(row.sram_bytes or 0),
-    "utilisation": lambda row: row.utilisation if row.macs else 2.0,
+    "cycles": lambda layer: -layer.cycles,
+    "macs": lambda layer: -layer.macs,
+    "sram": lambda layer: -(layer.sram_bytes or 0),
+    "utilisation": lambda layer: layer.utilisation if layer.macs else 2.0,
 }
 """What layers can be sorted by besides their order in the model, the most interesting first."""
 
 
-def sorted_layers(rows: Sequence[Layer], order: str | None) -> Iterator[Layer]:
+def sorted_layers(layers: Sequence[Layer], order: str | None) -> Iterator[Layer]:
     """Return layers by one of `ORDERS`; without one, as they are."""
-    yield from rows if order is None else sorted(rows, key=ORDERS[order])
+    yield from layers if order is None else sorted(layers, key=ORDERS[order])

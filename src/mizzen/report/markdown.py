@@ -16,49 +16,52 @@ HEADINGS = {
 }
 
 
-def markdown(rows: Sequence[VersionGrowth]) -> str:
+def markdown(versions: Sequence[VersionGrowth]) -> str:
     """Return a section for each version: a table of old and new, the layers folded away."""
     parts = ["## What the network costs", ""]
-    for row in rows:
-        parts += [*_section(row), ""]
+    for grown in versions:
+        parts += [*_section(grown), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _section(row: VersionGrowth) -> Iterator[str]:
-    mark = "" if row.holds else " — grown past its allowance"
-    yield f"### {markdown_code(row.version.model)}{mark}"
+def _section(grown: VersionGrowth) -> Iterator[str]:
+    mark = "" if grown.holds else " — grown past its allowance"
+    yield f"### {markdown_code(grown.version.model)}{mark}"
     yield ""
-    yield ", ".join(map(markdown_code, row.version.configuration.values()))
+    yield ", ".join(map(markdown_code, grown.version.configuration.values()))
     yield ""
-    if row.before is None:
+    if grown.before is None:
         yield "| | now |"
         yield "|---|---:|"
         for measure in Measure:
-            yield f"| {HEADINGS[measure]} | {measure.of(row.version):,} |"
+            yield f"| {HEADINGS[measure]} | {measure.of(grown.version):,} |"
     else:
         yield "| | before | now | difference | allowed |"
         yield "|---|---:|---:|---:|---:|"
-        yield from (_line(growth) for growth in row.growths)
+        yield from (_line(growth) for growth in grown.growths)
     yield ""
-    yield from _layers(row)
+    yield from _layers(grown)
 
 
-def _line(row: Growth) -> str:
-    said = f"{row.difference:+,}" if row.difference else "0"
-    if row.difference and row.before:
-        said += f" ({100 * row.difference / row.before:+.1f} %)"
-    if not row.allowed:
+def _line(growth: Growth) -> str:
+    said = f"{growth.difference:+,}" if growth.difference else "0"
+    if growth.difference and growth.before:
+        said += f" ({100 * growth.difference / growth.before:+.1f} %)"
+    if not growth.allowed:
         said = f"**{said}**"
-    return f"| {HEADINGS[row.measure]} | {row.before:,} | {row.now:,} | {said} | {row.allowance} |"
+    return (
+        f"| {HEADINGS[growth.measure]} | {growth.before:,} | {growth.now:,} | {said} | "
+        f"{growth.allowance} |"
+    )
 
 
-def _layers(row: VersionGrowth) -> Iterator[str]:
-    before = {_name(layer): layer for layer in row.before.layers} if row.before else {}
-    yield f"<details><summary>{len(row.version.layers)} layers</summary>"
+def _layers(grown: VersionGrowth) -> Iterator[str]:
+    before = {_name(layer): layer for layer in grown.before.layers} if grown.before else {}
+    yield f"<details><summary>{len(grown.version.layers)} layers</summary>"
     yield ""
     yield "| # | layer | on | cycles before | cycles now | difference |"
     yield "|---:|---|---|---:|---:|---:|"
-    for layer in sorted(row.version.layers, key=lambda layer: -_more(layer, before)):
+    for layer in sorted(grown.version.layers, key=lambda layer: -_more(layer, before)):
         old = before.get(_name(layer))
         was = "" if old is None else f"{old.cycles:,}"
         more = "" if old is None else f"{_more(layer, before):+,}"
@@ -66,10 +69,12 @@ def _layers(row: VersionGrowth) -> Iterator[str]:
             f"| {layer.index} | {markdown_code(_name(layer))} | {layer.device.value} | {was} | "
             f"{layer.cycles:,} | {more if more != '+0' else '0'} |"
         )
-    was = "" if row.before is None else f"{row.before.other_cycles:,}"
-    more = row.version.other_cycles - row.before.other_cycles if row.before else 0
-    yield f"| | {OTHER} | | {was} | {row.version.other_cycles:,} | {f'{more:+,}' if more else ''} |"
-    now = {_name(layer) for layer in row.version.layers}
+    was = "" if grown.before is None else f"{grown.before.other_cycles:,}"
+    more = grown.version.other_cycles - grown.before.other_cycles if grown.before else 0
+    yield (
+        f"| | {OTHER} | | {was} | {grown.version.other_cycles:,} | {f'{more:+,}' if more else ''} |"
+    )
+    now = {_name(layer) for layer in grown.version.layers}
     for name in (name for name in before if name not in now):
         yield f"| | {markdown_code(name)} | gone | {before[name].cycles:,} | | |"
     yield ""

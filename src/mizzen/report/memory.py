@@ -32,7 +32,7 @@ class Allocation:
     name         of the tensor in the user's model, or of what it is
     memory       by its name in `vela.ini`: ``Sram``, ``Dram``, ``OnChipFlash``, ``OffChipFlash``
     area         which part of the artifact's data: ``arena``, ``cache``, ``constants``, ``runtime``
-    address      in the area, in bytes; None where nobody has decided it
+    address      in the area, in bytes; None where it is not decided
     first, last  operations, by index in the cost report, from which and to which it is kept
     """
 
@@ -82,7 +82,7 @@ class MemoryReport:
     file_bytes: int
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -90,16 +90,16 @@ class MemoryReport:
     @property
     def by_memory(self) -> Mapping[str, int]:
         """Bytes that each memory must have."""
-        found: dict[str, int] = {}
-        for row in self.areas:
-            found[row.memory] = found.get(row.memory, 0) + row.used_bytes
-        return found
+        sizes: dict[str, int] = {}
+        for area in self.areas:
+            sizes[area.memory] = sizes.get(area.memory, 0) + area.used_bytes
+        return sizes
 
     def alive_at(self, operation: int, memory: str) -> tuple[Allocation, ...]:
-        """Return what a memory holds at an operation, the largest first."""
-        rows = (
-            row
-            for row in self.allocations
-            if row.memory == memory and row.first <= operation <= row.last
+        """Return the allocations in a memory at an operation, the largest first."""
+        alive = (
+            allocation
+            for allocation in self.allocations
+            if allocation.memory == memory and allocation.first <= operation <= allocation.last
         )
-        return tuple(sorted(rows, key=lambda row: -row.size_bytes))
+        return tuple(sorted(alive, key=lambda allocation: -allocation.size_bytes))

@@ -78,23 +78,23 @@ class Precision:
         return tuple(sorted(self.layers, key=_badness))
 
 
-def _badness(row: LayerPrecision) -> float:
-    return float("inf") if row.sqnr_db is None else row.sqnr_db
+def _badness(layer: LayerPrecision) -> float:
+    return float("inf") if layer.sqnr_db is None else layer.sqnr_db
 
 
-def as_dict(found: Precision) -> dict[str, Any]:
+def as_dict(precision: Precision) -> dict[str, Any]:
     """Return it as JSON-ready data, the layers worst first."""
     return {
-        "model": found.model,
-        "floating": found.floating,
-        "inputs": found.inputs,
-        "real_data": found.real_data,
-        "source": found.source.name.lower(),
+        "model": precision.model,
+        "floating": precision.floating,
+        "inputs": precision.inputs,
+        "real_data": precision.real_data,
+        "source": precision.source.name.lower(),
         "bin_edges_steps": list(BINS),
-        "layers": [asdict(row) for row in found.worst_first],
-        "unmatched": _rows(found.unmatched),
+        "layers": [asdict(layer) for layer in precision.worst_first],
+        "unmatched": _rows(precision.unmatched),
     }
 
 
-def _rows(rows: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
-    return [{"index": index, "kind": kind, "name": name} for index, kind, name in rows]
+def _rows(pairs: Sequence[tuple[int, str, str]]) -> list[dict[str, Any]]:
+    return [{"index": index, "kind": kind, "name": name} for index, kind, name in pairs]

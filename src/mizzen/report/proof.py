@@ -60,15 +60,15 @@ def joined(proofs: Sequence[Proof]) -> Proof:
     if len(proofs) == 1:
         return proofs[0]
     return Proof(
-        inputs=min(row.inputs for row in proofs),
+        inputs=min(proof.inputs for proof in proofs),
         seed=proofs[0].seed,
-        digest=sha256("".join(row.digest for row in proofs).encode()).hexdigest(),
-        parts=sum(row.parts for row in proofs),
-        equal=sum(row.equal for row in proofs),
-        watched=sum(row.watched for row in proofs),
-        bounded=tuple(name for row in proofs for name in row.bounded),
-        unproved=tuple(name for row in proofs for name in row.unproved),
-        differing=tuple(name for row in proofs for name in row.differing),
+        digest=sha256("".join(proof.digest for proof in proofs).encode()).hexdigest(),
+        parts=sum(proof.parts for proof in proofs),
+        equal=sum(proof.equal for proof in proofs),
+        watched=sum(proof.watched for proof in proofs),
+        bounded=tuple(name for proof in proofs for name in proof.bounded),
+        unproved=tuple(name for proof in proofs for name in proof.unproved),
+        differing=tuple(name for proof in proofs for name in proof.differing),
         against=proofs[0].against,
     )
 

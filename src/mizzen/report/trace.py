@@ -44,7 +44,7 @@ def span(
 
 
 def counter(name: str, process: int, at_us: float, values: Mapping[str, int]) -> Event:
-    """Return what quantities are from a time on."""
+    """Return the event that tells quantities from a time on."""
     return {"name": name, "ph": "C", "ts": at_us, "pid": process, "args": dict(values)}
 
 

@@ -36,20 +36,20 @@ class Choice:
     @property
     def words(self) -> tuple[str, ...]:
         """The options of `mizzen compile` that repeat it, besides those that the user gave."""
-        found: list[str] = []
+        words: list[str] = []
         if self.optimise is not None:
-            found += ["--optimise", self.optimise]
+            words += ["--optimise", self.optimise]
         if self.arena_cache_bytes is not None:
-            found += ["--arena-cache-size", str(self.arena_cache_bytes)]
+            words += ["--arena-cache-size", str(self.arena_cache_bytes)]
         for name, value in self.target_options.items():
-            found += ["--target-option", f"{name}={value}"]
-        return tuple(found)
+            words += ["--target-option", f"{name}={value}"]
+        return tuple(words)
 
     @property
     def target_options(self) -> dict[str, str]:
         """Its options that only one family has."""
-        rows = {"disable": self.disabled, "rewrite": self.rewrites}
-        return {name: "+".join(values) for name, values in rows.items() if values}
+        chosen = {"disable": self.disabled, "rewrite": self.rewrites}
+        return {name: "+".join(values) for name, values in chosen.items() if values}
 
     def __str__(self) -> str:
         return " ".join(self.words) or "as asked for"
@@ -98,7 +98,7 @@ class Candidate:
         return bool(self.proof.inputs) and not self.proof.differing
 
     def of(self, objective: Objective) -> int:
-        """Return what an objective wants little of."""
+        """Return the number that an objective wants to be small."""
         match objective:
             case Objective.CYCLES:
                 return self.cycles
@@ -151,7 +151,7 @@ class TuningReport:
     seconds: float = field(default=0.0, compare=False)
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -164,30 +164,38 @@ class TuningReport:
             "objective": self.objective.value,
             "sram_budget_bytes": self.sram_budget_bytes,
             "base": candidate_data(self.base),
-            "front": [candidate_data(row) for row in self.front],
+            "front": [candidate_data(candidate) for candidate in self.front],
             "chosen": None if self.chosen is None else candidate_data(self.chosen),
             "tried": self.tried,
             "distinct": self.distinct,
             "refused": [
-                {"options": list(row.choice.words), "code": row.code, "message": row.message}
-                for row in self.refused
+                {
+                    "options": list(refusal.choice.words),
+                    "code": refusal.code,
+                    "message": refusal.message,
+                }
+                for refusal in self.refused
             ],
             "seconds": round(self.seconds, 3),
         }
 
 
-def candidate_data(row: Candidate) -> dict[str, Any]:
+def candidate_data(candidate: Candidate) -> dict[str, Any]:
     """Return a candidate as JSON-ready data, with the options that repeat it."""
-    return {**asdict(row), "options": list(row.choice.words), "exact": row.is_exact}
+    return {
+        **asdict(candidate),
+        "options": list(candidate.choice.words),
+        "exact": candidate.is_exact,
+    }
 
 
-def front_of(rows: Sequence[Candidate]) -> list[Candidate]:
+def front_of(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return those that no other beats in all measures, fewest cycles first; of equals the first.
 
-    The order of equals is that of `rows`.
+    The order of equals is that of `candidates`.
     """
-    found: list[Candidate] = []
-    for row in sorted(rows, key=lambda row: row.measures):
-        if not any(other.needs_no_more_than(row) for other in found):
-            found.append(row)
-    return found
+    front: list[Candidate] = []
+    for candidate in sorted(candidates, key=lambda each: each.measures):
+        if not any(other.needs_no_more_than(candidate) for other in front):
+            front.append(candidate)
+    return front

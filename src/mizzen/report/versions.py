@@ -87,7 +87,7 @@ class Version:
     @property
     def other_cycles(self) -> int:
         """Cycles of what belongs to no operator of the model: transfers of constants."""
-        return self.cycles - sum(row.cycles for row in self.layers)
+        return self.cycles - sum(layer.cycles for layer in self.layers)
 
     @property
     def title(self) -> str:
@@ -174,7 +174,7 @@ class VersionGrowth:
     @property
     def holds(self) -> bool:
         """Whether nothing grew more than it may."""
-        return all(row.allowed for row in self.growths)
+        return all(growth.allowed for growth in self.growths)
 
 
 def growths(
@@ -183,8 +183,8 @@ def growths(
     allowances: Mapping[Measure, Allowance],
 ) -> tuple[VersionGrowth, ...]:
     """Hold versions against those of a baseline; what has no allowance may not grow at all."""
-    known = {row.key: row for row in baseline}
-    return tuple(_growth(row, known.get(row.key), allowances) for row in versions)
+    known = {version.key: version for version in baseline}
+    return tuple(_growth(version, known.get(version.key), allowances) for version in versions)
 
 
 def _growth(
@@ -192,41 +192,41 @@ def _growth(
 ) -> VersionGrowth:
     if before is None:
         return VersionGrowth(version, None, ())
-    rows: list[Growth] = []
+    grown: list[Growth] = []
     for measure in Measure:
         was, now = measure.of(before), measure.of(version)
         allowance = allowances.get(measure, Allowance())
         where = tuple(_where(measure, before, version)) if now > was else ()
-        rows.append(Growth(measure, was, now, allowance, now <= allowance.limit(was), where))
-    return VersionGrowth(version, before, tuple(rows))
+        grown.append(Growth(measure, was, now, allowance, now <= allowance.limit(was), where))
+    return VersionGrowth(version, before, tuple(grown))
 
 
 def _where(measure: Measure, before: Version, now: Version) -> Iterator[tuple[str, int]]:
     match measure:
         case Measure.CYCLES:
-            parts = [_layers(row) for row in (before, now)]
+            parts = [_layers(version) for version in (before, now)]
         case Measure.SRAM:
-            parts = [{**row.areas, **row.peak} for row in (before, now)]
+            parts = [{**version.areas, **version.peak} for version in (before, now)]
         case Measure.FLASH:
-            parts = [dict(row.areas) for row in (before, now)]
+            parts = [dict(version.areas) for version in (before, now)]
         case Measure.CPU_OPERATORS:
-            parts = [_on_cpu(row) for row in (before, now)]
+            parts = [_on_cpu(version) for version in (before, now)]
         case Measure.FILE:
             return
     more = {name: size - parts[0].get(name, 0) for name, size in parts[1].items()}
-    for name, size in sorted(more.items(), key=lambda row: -row[1]):
+    for name, size in sorted(more.items(), key=lambda pair: -pair[1]):
         if size > 0:
             yield name, size
 
 
 def _layers(version: Version) -> dict[str, int]:
-    found = {f"{row.kind} {row.name or row.index}": row.cycles for row in version.layers}
-    return found | {OTHER: version.other_cycles}
+    cycles = {f"{layer.kind} {layer.name or layer.index}": layer.cycles for layer in version.layers}
+    return cycles | {OTHER: version.other_cycles}
 
 
 def _on_cpu(version: Version) -> dict[str, int]:
-    rows = (row for row in version.layers if row.device is Device.CPU)
-    return {f"{row.kind} {row.name or row.index}": 1 for row in rows}
+    layers = (layer for layer in version.layers if layer.device is Device.CPU)
+    return {f"{layer.kind} {layer.name or layer.index}": 1 for layer in layers}
 
 
 def versions_as_dict(versions: Sequence[Version]) -> dict[str, Any]:
@@ -236,13 +236,13 @@ def versions_as_dict(versions: Sequence[Version]) -> dict[str, Any]:
         "version": SCHEMA_VERSION,
         "versions": [
             {
-                **asdict(row),
-                "configuration": dict(row.configuration),
-                "areas": dict(row.areas),
-                "peak": dict(row.peak),
-                "layers": [{**asdict(i), "device": i.device.value} for i in row.layers],
+                **asdict(version),
+                "configuration": dict(version.configuration),
+                "areas": dict(version.areas),
+                "peak": dict(version.peak),
+                "layers": [{**asdict(i), "device": i.device.value} for i in version.layers],
             }
-            for row in versions
+            for version in versions
         ],
     }
 
@@ -257,7 +257,7 @@ def read_versions(path: Path) -> tuple[Version, ...]:
     from mizzen.report.file_formats import VersionsKeys
 
     keys = parse(VersionsKeys, content_of(path, FORM), str(path), FORM)
-    return tuple(_version(row) for row in keys.versions)
+    return tuple(_version(version) for version in keys.versions)
 
 
 def _version(keys: VersionKeys) -> Version:

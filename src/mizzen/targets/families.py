@@ -1,6 +1,6 @@
 """The one table of NPU families, which packages of others extend.
 
-A family has two ends: what makes programs for it and what executes them. Whoever needs one loads
+A family has two ends: what makes programs for it and what executes them. What needs one loads
 that end alone, so that running an artifact imports no compiler. Another package adds a family by
 an entry point of the group `mizzen.targets` whose object is a `Family`.
 """

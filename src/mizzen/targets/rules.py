@@ -88,8 +88,8 @@ class Rule(Generic[S_contra]):
 
     def breach(self, subject: S_contra) -> Breach | None:
         """Return how a subject breaks the rule, if it does."""
-        found = self.measure(subject)
-        return Breach(found) if isinstance(found, str) else found
+        answer = self.measure(subject)
+        return Breach(answer) if isinstance(answer, str) else answer
 
     def text(self, breach: Breach) -> str:
         """Return the vendor's message."""
@@ -121,11 +121,11 @@ class Head:
     def must_have(
         self, limit: str, help: str, message: str = ""
     ) -> Callable[[Callable[[S], Found]], Rule[S]]:
-        """Return what makes the row of its measure."""
+        """Return a decorator that makes the rule of its measure."""
 
         def made(measure: Callable[[S], Found]) -> Rule[S]:
-            row = (self.source, self.kinds, self.on, self.level, message, self.fills)
-            return Rule(self.id, limit, measure, help, *row)
+            entry = (self.source, self.kinds, self.on, self.level, message, self.fills)
+            return Rule(self.id, limit, measure, help, *entry)
 
         return made
 
@@ -176,8 +176,8 @@ class Table(Generic[S]):
 
     def _rules_for(self, kind: str, on: Enum) -> tuple[Rule[S], ...]:
         if (kind, on) not in self._held:
-            rows = (rule for rule in self.rules if kind in rule.kinds and on in rule.on)
-            self._held[kind, on] = tuple(rows)
+            rules = (rule for rule in self.rules if kind in rule.kinds and on in rule.on)
+            self._held[kind, on] = tuple(rules)
         return self._held[kind, on]
 
     @cached_property

@@ -74,7 +74,7 @@ class _Calibrating:
         kinds = kinds_of(graph_module, example)
         self.graph_module = graph_module
         self.given, self.held, self.numbers = (
-            tuple(index for index, found in enumerate(kinds) if found is kind)
+            tuple(index for index, own in enumerate(kinds) if own is kind)
             for kind in (Kind.GIVEN, Kind.HELD, Kind.NUMBER)
         )
         self.calls = max(calls, 1)
@@ -97,7 +97,7 @@ class _Calibrating:
             return self._answered(variant, variant.artifact, arguments)
 
     def _variant(self, arguments: tuple[Any, ...]) -> _Variant | None:
-        """Return what is known of calls like this one; None where there are too many kinds."""
+        """Return the variant for calls like this one; None where there are too many kinds."""
         shapes = tuple(tuple(map(int, arguments[index].shape)) for index in self.given)
         key = (shapes, tuple(_number(arguments[index]) for index in self.numbers))
         if key not in self.variants and len(self.variants) >= KINDS_OF_CALLS:
@@ -142,7 +142,7 @@ class _Calibrating:
         return compile(module, calls[0], calibration=calls, **self.settings)
 
     def _versions(self, variant: _Variant, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return what changes when a constant is written to; inference tensors are not."""
+        """Return versions that change with constants; inference tensors have none."""
         return tuple(
             (arguments[index].data_ptr(), arguments[index]._version)
             for index in self.held
@@ -155,8 +155,8 @@ class _Calibrating:
         import torch
 
         taken = sorted({*self.given, *variant.changed})
-        found = artifact.run(*(arguments[index].detach().numpy() for index in taken))
-        arrays = found if isinstance(found, tuple) else (found,)
+        outputs = artifact.run(*(arguments[index].detach().numpy() for index in taken))
+        arrays = outputs if isinstance(outputs, tuple) else (outputs,)
         results = list(variant.results)
         count = len(variant.tensors)
         for (index, shape), array in zip(variant.tensors.items(), arrays[:count], strict=True):

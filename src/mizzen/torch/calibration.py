@@ -1,7 +1,7 @@
 """What users bring to calibrate with, as calls of the model.
 
 A call is a tuple of the model's arguments. Loaders of data bring more or less than that: labels
-behind the inputs, larger batches than the one that the artifact is for, single samples, arrays.
+after the inputs, larger batches than the one that the artifact is for, single samples, arrays.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from mizzen.diagnostics import MizzenError, fail
 Call = tuple[Any, ...]
 
 
-def call_of(row: Any) -> Call:
-    """Return what a list or tuple stands for as arguments; anything else is the only argument."""
-    return tuple(row) if type(row) in (tuple, list) else (row,)
+def call_of(item: Any) -> Call:
+    """Return the arguments that a list or tuple stands for; anything else is the only argument."""
+    return tuple(item) if type(item) in (tuple, list) else (item,)
 
 
-def calls_of(example: Call, rows: Iterable[Any]) -> Iterator[Call]:
+def calls_of(example: Call, items: Iterable[Any]) -> Iterator[Call]:
     """Yield calls with the shapes of an example.
 
-    What comes behind the model's arguments is left out, and a larger batch is cut into several
+    What comes after the model's arguments is left out, and a larger batch is cut into several
     calls. E880 for rows that are no such arguments.
     """
-    for index, row in enumerate(rows):
-        yield from _cut(example, call_of(row)[: len(example)], index)
+    for index, item in enumerate(items):
+        yield from _cut(example, call_of(item)[: len(example)], index)
 
 
 def _cut(example: Call, call: Call, index: int) -> Iterator[Call]:
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
     wanted, form = tree_flatten(example)
-    given, found = tree_flatten(call)
-    if form != found:
+    given, own_form = tree_flatten(call)
+    if form != own_form:
         raise _unlike(index, f"{len(wanted)} in the example's order, and {len(given)} came")
     parts = [_parts(*pair, index) for pair in zip(wanted, given, strict=True)]
     sizes = {len(part) for part in parts if part is not None}

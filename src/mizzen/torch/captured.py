@@ -35,7 +35,7 @@ class Kind(Enum):
 
 
 def kinds_of(graph_module: GraphModule, example: Sequence[Any]) -> tuple[Kind, ...]:
-    """Return what each input of a graph is."""
+    """Return the kind of each input of a graph."""
     places = [node for node in graph_module.graph.nodes if node.op == "placeholder"]
     return tuple(_kind(node, value) for node, value in zip(places, example, strict=True))
 
@@ -87,9 +87,9 @@ def with_numbers(graph_module: GraphModule, numbers: dict[int, float]) -> GraphM
             if user.op == "call_method" and user.target == "item":
                 _replace(user, number)
         _replace_uses(places[index], number)
-    found = torch.fx.GraphModule(graph_module, graph)
-    found.recompile()
-    return found
+    rebuilt = torch.fx.GraphModule(graph_module, graph)
+    rebuilt.recompile()
+    return rebuilt
 
 
 def _replace(node: Node, number: float) -> None:

@@ -92,12 +92,12 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
         files[stem.with_name(f"{stem.name}.tosa")] = tosa.write(graph)
         files[stem.with_name(f"{stem.name}_vela.tflite")] = region.network
         if spec.debug_mode is not None:
-            rows = [
-                {"operation": number, "kind": row.kind, "origin": str(row.origin)}
-                for number, row in enumerate(graph.sorted())
-                if row.origin is not None
+            lines = [
+                {"operation": number, "kind": operation.kind, "origin": str(operation.origin)}
+                for number, operation in enumerate(graph.sorted())
+                if operation.origin is not None
             ]
-            text = json.dumps(rows, indent=1) + "\n"
+            text = json.dumps(lines, indent=1) + "\n"
             files[stem.with_name(f"{stem.name}_debug.json")] = text.encode()
     write_files(files, Path(folder))
 

@@ -56,23 +56,23 @@ def integer_graph(exported: ExportedProgram, name: str = "model") -> Graph:
     _require_quantized(exported, name)
     lowered = lower(read(exported, name), WINDOW_LIMITS)
     placed = partition(lowered.graph, form_of, edge=is_edge)
-    for group, row in placed.groups.items():
-        if row.reasons and not all(map(is_edge, _operations(lowered.graph, group))):
+    for group, placement in placed.groups.items():
+        if placement.reasons and not all(map(is_edge, _operations(lowered.graph, group))):
             raise fail(
                 "E168",
                 f"every operator must have a TOSA form, and {lowered.origins[group].kind} has "
-                f"none: {row.reasons[0].message}",
+                f"none: {placement.reasons[0].message}",
                 origin=lowered.origins[group],
-                help=row.reasons[0].help or "quantise the operators around it",
+                help=placement.reasons[0].help or "quantise the operators around it",
             )
-    inner = [group for group, row in placed.groups.items() if not row.reasons]
+    inner = [group for group, each in placed.groups.items() if not each.reasons]
     part = extract(lowered.graph, inner, name)
     STANDARD.run(part.graph)
     return part.graph
 
 
 def _operations(graph: Graph, group: int) -> list[Operation]:
-    return [row for row in graph if row.group == group]
+    return [operation for operation in graph if operation.group == group]
 
 
 def _require_quantized(exported: ExportedProgram, name: str) -> None:

@@ -88,8 +88,8 @@ class EthosUPartitioner:
 
     def register_custom_partition_op(self, op: Any) -> None:
         """Say that an operator may be on the NPU. E888 for one that has no form in integers."""
-        row = OPERATORS.get(functional_name(str(op)))
-        if row is None or isinstance(row.integers, Missing):
+        operator = OPERATORS.get(functional_name(str(op)))
+        if operator is None or isinstance(operator.integers, Missing):
             raise fail(
                 "E888",
                 f"an operator for the NPU must have a form in integers, and {op} has none",

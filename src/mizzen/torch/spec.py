@@ -76,9 +76,9 @@ class EthosUCompileSpec:
         self.target_options = dict(target_options or {})
         self.debug_mode: EthosUCompileSpec.DebugMode | None = None
         self._intermediates: Path | None = None
-        found = asked(self.extra_flags)
-        self.notes = found.notes
-        configuration = _configuration(target, system_config, memory_mode, config_ini, found.values)
+        given = asked(self.extra_flags)
+        self.notes = given.notes
+        configuration = _configuration(target, system_config, memory_mode, config_ini, given.values)
         self.configuration: EthosUConfiguration = with_options(configuration, self.target_options)
 
     def dump_intermediate_artifacts_to(
@@ -120,7 +120,7 @@ def _configuration(
     flags: Mapping[str, str],
 ) -> EthosUConfiguration:
     size = flags.get("--arena-cache-size")
-    found = resolve(
+    configuration = resolve(
         target,
         config=None if config_ini == BUNDLED else config_ini,
         system_config=system_config,
@@ -129,17 +129,17 @@ def _configuration(
         arena_cache_size=None if size is None else number_of_bytes("--arena-cache-size", size),
     )
     own = {
-        "--accelerator-config": found.accelerator.name,
-        "--system-config": found.system.name,
-        "--memory-mode": found.mode.name,
-        "--config": found.files[0],
+        "--accelerator-config": configuration.accelerator.name,
+        "--system-config": configuration.system.name,
+        "--memory-mode": configuration.mode.name,
+        "--config": configuration.files[0],
         "--output-format": "raw",
         "--cop-format": COMMANDS,
     }
     require_same(flags, own)
-    alignment = flags.get("--cpu-tensor-alignment", str(found.tensor_alignment_bytes))
+    alignment = flags.get("--cpu-tensor-alignment", str(configuration.tensor_alignment_bytes))
     return with_placing(
-        found,
-        flags.get("--tensor-allocator", found.tensor_allocator.value),
+        configuration,
+        flags.get("--tensor-allocator", configuration.tensor_allocator.value),
         number_of_bytes("--cpu-tensor-alignment", alignment),
     )

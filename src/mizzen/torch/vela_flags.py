@@ -52,8 +52,8 @@ def _refused(name: str, why: str, *, takes_value: bool) -> Flag:
 
 DEPRECATED = "Vela's present core takes no notice of it"
 FLAGS: Mapping[str, Flag] = {
-    row.name: row
-    for row in (
+    flag.name: flag
+    for flag in (
         Flag("--optimise", Effect.SETS, True),
         Flag("--arena-cache-size", Effect.SETS, True),
         Flag("--tensor-allocator", Effect.SETS, True),
@@ -133,22 +133,22 @@ def asked(flags: Sequence[str]) -> Asked:
     notes: list[Diagnostic] = []
     for word in words:
         name, _, value = word.partition("=")
-        row = FLAGS.get(name)
-        if row is None:
+        known = FLAGS.get(name)
+        if known is None:
             raise _wrong(f"extra_flags must be flags of Vela's, not {name!r}", "see `vela --help`")
-        if row.takes_value and not value:
+        if known.takes_value and not value:
             value = next(words, "")
-        if row.takes_value != bool(value):
-            raise _wrong(f"{name} must have {'a' if row.takes_value else 'no'} value")
-        match row.effect:
+        if known.takes_value != bool(value):
+            raise _wrong(f"{name} must have {'a' if known.takes_value else 'no'} value")
+        match known.effect:
             case Effect.SETS | Effect.SAYS_AGAIN:
                 values[name] = value
             case Effect.PRINTS:
                 notes.append(_note(f"{name} only prints, and nothing is printed here"))
             case Effect.NOTHING:
-                notes.append(_note(f"{name} has no effect: {row.why}"))
+                notes.append(_note(f"{name} has no effect: {known.why}"))
             case Effect.REFUSED:
-                raise _wrong(f"{name} cannot be followed here", row.why)
+                raise _wrong(f"{name} cannot be followed here", known.why)
     return Asked(values, tuple(notes))
 
 

@@ -6,7 +6,7 @@ again over pipes, by one thread at a time. A process that is forked starts worke
 parent's go on to serve the parent. A `crew` is several that share a long work, here or on Ray. A
 worker ends with its parent, however that ends (`child`).
 
-It must not know what is asked, in which form, or what an end means to whoever asked.
+It must not know what is asked, in which form, or what an end means to the caller.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Workers(list[AnyWorker]):
             self.pop().end()
 
     def _begin_in_child(self) -> None:
-        """Start anew after a fork: workers are the parent's, and so is whoever holds the lock."""
+        """Start anew after a fork: workers are the parent's, and so is what holds the lock."""
         self.lock = threading.RLock()
         while self:
             self.pop().leave()

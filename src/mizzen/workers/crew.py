@@ -34,7 +34,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """In place of an answer: an error that nobody expected, or memory that was not there."""
+    """In place of an answer: an error that was not expected, or memory that was not there."""
 
     text: str
     of_memory: bool = False
@@ -118,8 +118,8 @@ class Actors:
 
     def __init__(self, size: int | None, work: Work, address: str | None) -> None:
         self._ray, self._owns = connected(size or 1, address)
-        found = self._ray.cluster_resources().get("CPU", 1)
-        self.size = max(1, int(found)) if size is None else size
+        cpus = self._ray.cluster_resources().get("CPU", 1)
+        self.size = max(1, int(cpus)) if size is None else size
         self._kind = self._ray.remote(num_cpus=1, max_restarts=0)(Actor)
         self._work = self._ray.put(work)
         self.actors: dict[int, Any] = {}
@@ -164,7 +164,7 @@ class Actor:
 
 
 def answered(answer: Any) -> Any:
-    """Return an answer, or raise what nobody expected."""
+    """Return an answer, or raise what was not expected."""
     if isinstance(answer, Failed) and answer.of_memory:
         raise MemoryError(answer.text)
     if isinstance(answer, Failed):
@@ -174,7 +174,7 @@ def answered(answer: Any) -> Any:
 
 def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
     """Do to every task what the first message says, until they end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started this is interrupted, and ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what started this is interrupted, and ends it
     try:
         work: Work = read(tasks)
         while True:

@@ -1,4 +1,4 @@
-"""Messages over the pipes of a process of our own: Python's objects, each behind its length."""
+"""Messages over the pipes of a process of our own: Python's objects, each after its length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LENGTH = struct.Struct("<Q")
 
 
 def write(stream: IO[bytes], message: object) -> None:
-    """Write a message behind its length."""
+    """Write a message after its length."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     rest = memoryview(LENGTH.pack(len(data)) + data)
     while rest:

@@ -94,3 +94,17 @@ def test_the_negative_of_unsigned_bytes_is_that_of_what_they_stand_for() -> None
     (got,) = evaluate(lowered(net.finish([x], [y])), [every])
     wanted = np.clip(-2 * (every.astype(np.int64) - 120) + 130, 0, 255)
     assert got.tolist() == wanted.tolist()
+
+
+def test_a_slice_has_new_axes() -> None:
+    """LiteRT's kernel takes them, TFLite Micro's does not."""
+    net = NetworkBuilder("sliced")
+    x = net.tensor("x", (4, 5, 6), "int8", 0.1)
+    bounds = [
+        net.constant(name, np.array(row, np.int32))
+        for name, row in (("begin", [1, 0, 0, 2]), ("end", [3, 1, 5, 3]), ("step", [1, 1, 2, 1]))
+    ]
+    y = net.tensor("y", (2, 1, 3, 1), "int8", 0.1)
+    options = {"new_axis_mask": 2}
+    net.operator("STRIDED_SLICE", [x, *bounds], [y], ("StridedSliceOptions", options))
+    assert "CUSTOM" not in kinds(assert_exact(net.finish([x], [y])))

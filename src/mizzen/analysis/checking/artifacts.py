@@ -58,7 +58,7 @@ class StepCheck:
     def _found(self) -> dict[str, object]:
         if self.report is not None:
             return {"step": self.step, "malformed": False, **self.report.as_dict()}
-        findings = [found.as_dict() for found in self.findings]
+        findings = [finding.as_dict() for finding in self.findings]
         return {"step": self.step, "malformed": True, "findings": findings}
 
 
@@ -81,23 +81,23 @@ class ArtifactCheck:
     def findings(self) -> tuple[Diagnostic, ...]:
         """Everything that is wrong."""
         faults = () if self.fault is None else (self.fault,)
-        return (*(finding for row in self.steps for finding in row.findings), *faults)
+        return (*(finding for step in self.steps for finding in step.findings), *faults)
 
     def as_dict(self) -> dict[str, object]:
         """Return the check as JSON-ready data."""
         return {
-            "steps": [row.as_dict() for row in self.steps],
+            "steps": [step.as_dict() for step in self.steps],
             "inferences": self.inferences,
             "fault": None if self.fault is None else self.fault.as_dict(),
-            "doubts": [row.as_dict() for row in self.doubts],
+            "doubts": [doubt.as_dict() for doubt in self.doubts],
             "not_known": list(NOT_KNOWN),
         }
 
 
 def check_artifact(artifact: Artifact) -> ArtifactCheck:
     """Check the program of every NPU operator of an artifact, and infer on a few inputs."""
-    steps = tuple(row for part in artifact.subgraphs for row in _checks(part))
-    if not steps or any(row.report is None for row in steps):
+    steps = tuple(check for part in artifact.subgraphs for check in _checks(part))
+    if not steps or any(check.report is None for check in steps):
         return ArtifactCheck(steps)
     count, fault, at_ends = 0, None, None
     for part in artifact.subgraphs:
@@ -106,15 +106,15 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         extreme = [index for index in range(inferences) if is_extreme(index)]
         usual = [index for index in range(inferences) if not is_extreme(index)]
         count += inferences
-        fault = fault or _fault(part, [row[usual] for row in inputs])
+        fault = fault or _fault(part, [array[usual] for array in inputs])
         if extreme and not fault:
-            at_ends = at_ends or _fault(part, [row[extreme] for row in inputs])
+            at_ends = at_ends or _fault(part, [array[extreme] for array in inputs])
     doubts = () if at_ends is None or fault is not None else (_doubt(at_ends),)
     return ArtifactCheck(steps, count, fault, doubts)
 
 
 def _fault(artifact: Artifact, inputs: Sequence[Array]) -> Diagnostic | None:
-    """Return what stops inferences."""
+    """Return the error that stops inferences, if one does."""
     try:
         artifact.run(*inputs)
     except MizzenError as error:
@@ -149,11 +149,11 @@ def _checks(artifact: Artifact) -> Iterator[StepCheck]:
 
 def inputs_for(artifact: Artifact) -> list[Array]:
     """Return inputs that tell, `[count, *shape]` each; four times what a proof takes."""
-    edge = sum(row.size_bytes for row in (*artifact.inputs, *artifact.outputs))
+    edge = sum(info.size_bytes for info in (*artifact.inputs, *artifact.outputs))
     arena = artifact.contents.arena
     used = edge if arena is None else sum(arena.block_bytes.values())
     count = INPUTS_FOR_ONE * ProofOptions().inputs_for(used)
-    return stimuli([_stimulus(row) for row in artifact.inputs], count, SEED)
+    return stimuli([_stimulus(info) for info in artifact.inputs], count, SEED)
 
 
 def _stimulus(info: TensorInfo) -> Stimulus:

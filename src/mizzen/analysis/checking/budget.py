@@ -51,7 +51,7 @@ def again(
     accelerator: str | None = None,
     **options: Unpack[CompileKeywords],
 ) -> Again:
-    """Return what compiles a network as before but for the options that it is called with."""
+    """Return a function that compiles a network again, with other options."""
 
     def compile_again(**changes: Any) -> Artifact:
         changed: dict[str, Any] = {**options, **changes, "prove": "off"}
@@ -103,7 +103,7 @@ def what_would_help(
     maps = _maps_at_once(memory)
     if maps <= budget_bytes:
         return said
-    inputs = ", ".join("x".join(map(str, row.shape)) for row in artifact.inputs)
+    inputs = ", ".join("x".join(map(str, info.shape)) for info in artifact.inputs)
     return (
         f"{said}; feature maps of {maps} bytes are there at once, which grow with the input "
         f"({inputs}): a smaller input is what helps"
@@ -112,60 +112,77 @@ def what_would_help(
 
 def _maps_at_once(memory: MemoryReport) -> int:
     """Return the most bytes of feature maps that are alive at one operation."""
-    held = [row for row in memory.allocations if row.memory == SRAM and row.use in MAPS]
+    held = [
+        allocation
+        for allocation in memory.allocations
+        if allocation.memory == SRAM and allocation.use in MAPS
+    ]
     return max(
         (
-            _covered([row for row in held if row.first <= operation <= row.last])
+            _covered(
+                [
+                    allocation
+                    for allocation in held
+                    if allocation.first <= operation <= allocation.last
+                ]
+            )
             for operation in range(len(memory.operations))
         ),
         default=0,
     )
 
 
-def _covered(rows: Sequence[Allocation]) -> int:
+def _covered(allocations: Sequence[Allocation]) -> int:
     """Return how many bytes tensors take, of which several may lie at one place."""
     bytes_, end = 0, ("", 0)
-    for row in sorted(rows, key=lambda row: (row.area, row.address or 0)):
-        start = max(row.address or 0, end[1] if row.area == end[0] else 0)
-        stop = (row.address or 0) + row.size_bytes
+    for allocation in sorted(allocations, key=lambda each: (each.area, each.address or 0)):
+        start = max(allocation.address or 0, end[1] if allocation.area == end[0] else 0)
+        stop = (allocation.address or 0) + allocation.size_bytes
         if stop > start:
             bytes_ += stop - start
-            end = row.area, stop
+            end = allocation.area, stop
     return bytes_
 
 
 def sram_of(report: CompileReport, memory: MemoryReport | None) -> int:
-    """Return what must be in SRAM; what the compiler says where there is nothing to count."""
-    if memory is None or not any(row.memory == SRAM for row in memory.areas):
+    """Return the bytes of SRAM; those that the compiler says where there is nothing to count."""
+    if memory is None or not any(area.memory == SRAM for area in memory.areas):
         return report.sram_bytes
     return memory.by_memory[SRAM]
 
 
 def _parts(report: CompileReport, memory: MemoryReport | None) -> Iterator[tuple[str, int]]:
-    counted = () if memory is None else [row for row in memory.areas if row.memory == SRAM]
+    counted = () if memory is None else [each for each in memory.areas if each.memory == SRAM]
     if not counted:
-        yield from ((row.name, row.used_bytes) for row in report.areas if row.is_sram)
+        yield from ((each.name, each.used_bytes) for each in report.areas if each.is_sram)
         return
-    for row in counted:
+    for area in counted:
         states = sum(
             held.size_bytes
             for held in (() if memory is None else memory.allocations)
-            if held.area == row.area and held.use is Use.STATE
+            if held.area == area.area and held.use is Use.STATE
         )
-        yield f"{row.area}{f' with states of {states} in it' if states else ''}", row.used_bytes
+        yield f"{area.area}{f' with states of {states} in it' if states else ''}", area.used_bytes
 
 
 def _peak(memory: MemoryReport) -> str:
     """Say what is alive where the most of the SRAM is."""
-    areas = [row for row in memory.areas if row.memory == SRAM]
+    areas = [area for area in memory.areas if area.memory == SRAM]
     if not areas:
         return ""
-    live = [sum(counts) for counts in zip(*(row.live_bytes for row in areas), strict=True)]
+    live = [sum(counts) for counts in zip(*(area.live_bytes for area in areas), strict=True)]
     at = live.index(max(live))
-    rows = [row for row in memory.alive_at(at, SRAM) if row.use is not Use.RUNTIME]
-    shown = [f'"{_short(row.name)}" {row.size_bytes}' for row in rows[:SHOWN_AT_PEAK]]
-    if rest := len(rows) - len(shown):
-        shown.append(f"{rest} more {sum(row.size_bytes for row in rows[SHOWN_AT_PEAK:])}")
+    alive = [
+        allocation for allocation in memory.alive_at(at, SRAM) if allocation.use is not Use.RUNTIME
+    ]
+    shown = [
+        f'"{_short(allocation.name)}" {allocation.size_bytes}'
+        for allocation in alive[:SHOWN_AT_PEAK]
+    ]
+    if rest := len(alive) - len(shown):
+        shown.append(
+            f"{rest} more {sum(allocation.size_bytes for allocation in alive[SHOWN_AT_PEAK:])}"
+        )
     held = ", ".join(shown)
     return f"; alive at the peak, operation {at} ({_short(memory.operations[at])}): {held}"
 
@@ -182,16 +199,16 @@ def _help(
     compile_again: Again | None,
     modes: Collection[str] | None = None,
 ) -> str:
-    found = list(_remedies(report, memory, budget_bytes, compile_again, modes))
-    fitting = [row for row in found if row.sram_bytes <= budget_bytes]
+    remedies = list(_remedies(report, memory, budget_bytes, compile_again, modes))
+    fitting = [remedy for remedy in remedies if remedy.sram_bytes <= budget_bytes]
     if fitting:
         return f"{fitting[-1].words} fits: it needs {fitting[-1].sram_bytes} bytes"
-    better = [row for row in found if row.sram_bytes < sram_of(report, memory)]
+    better = [remedy for remedy in remedies if remedy.sram_bytes < sram_of(report, memory)]
     if better:
-        least = min(better, key=lambda row: row.sram_bytes)
+        least = min(better, key=lambda remedy: remedy.sram_bytes)
         return f"{least.words} needs {least.sram_bytes} bytes, which is less and still too many"
-    if found:
-        tried = ", ".join(row.words for row in found)
+    if remedies:
+        tried = ", ".join(remedy.words for remedy in remedies)
         return f"use a smaller network; {tried} would need no less"
     return "use a smaller network or input; what the compiler can do was not tried"
 
@@ -212,9 +229,9 @@ def _remedies(
         except MizzenError:
             continue
         assert artifact.report is not None, "a compilation always reports"
-        found = Remedy(words, sram_of(artifact.report, memory_report(artifact)))
-        yield found
-        if found.sram_bytes <= budget_bytes:
+        remedy = Remedy(words, sram_of(artifact.report, memory_report(artifact)))
+        yield remedy
+        if remedy.sram_bytes <= budget_bytes:
             return
 
 
@@ -230,7 +247,7 @@ def _changes(
     if configuration.optimise is not Optimise.SIZE:
         yield "--optimise Size", {"optimise": Optimise.SIZE.value}
     scheduled = sum(
-        row.used_bytes for row in memory.areas if row.memory == SRAM and row.area in COMPILERS
+        area.used_bytes for area in memory.areas if area.memory == SRAM and area.area in COMPILERS
     )
     left = budget_bytes - (memory.by_memory.get(SRAM, 0) - scheduled)
     if 0 < left < scheduled:
@@ -252,5 +269,5 @@ def _modes(configuration: EthosUConfiguration) -> Sequence[str]:
         sections = read_files(configuration.files)
     except MizzenError:
         return ()
-    rows = usable_memory_modes(sections, configuration.accelerator, configuration.system)
-    return [row for row in rows if row != configuration.mode.name]
+    usable = usable_memory_modes(sections, configuration.accelerator, configuration.system)
+    return [mode for mode in usable if mode != configuration.mode.name]

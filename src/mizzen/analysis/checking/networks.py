@@ -35,7 +35,7 @@ class CheckReport:
     artifact: Artifact | None = None
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows; None for its text."""
+        """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of
 
         return html_of(self)
@@ -78,15 +78,15 @@ def check(
     target = resolve_target(CompileOptions(accelerator, **options))
     require_known(target.configuration.ignore_ops)
     data, name = file_of(model)
-    found = front_end_of(data, name).check(data, name, target, on_progress)
+    checked = front_end_of(data, name).check(data, name, target, on_progress)
     failures = failures_of(
-        found.report,
-        found.artifact,
+        checked.report,
+        checked.artifact,
         max_cpu_ops=max_cpu_ops,
         sram_budget_bytes=sram_budget,
         compile_again=again(model, accelerator, **options),
     )
-    return CheckReport(found.report, max_cpu_ops, sram_budget, tuple(failures), found.artifact)
+    return CheckReport(checked.report, max_cpu_ops, sram_budget, tuple(failures), checked.artifact)
 
 
 def failures_of(
@@ -97,7 +97,7 @@ def failures_of(
     sram_budget_bytes: int | None,
     compile_again: Again | None = None,
 ) -> Iterator[Diagnostic]:
-    """Return what of a compiled network is not as allowed: E401 for the CPU, E402 for the SRAM.
+    """Return errors for what is not as allowed: E401 for the CPU, E402 for the SRAM.
 
     compile_again  tries what would help; without it, what would is not known
     """

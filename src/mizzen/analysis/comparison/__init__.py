@@ -4,7 +4,7 @@ The artifact's own command stream is executed, state and CPU operators included,
 into memory on the way is held against the same layer of a reference that shares nothing with the
 compiler: TensorFlow Lite Micro's kernels, the converted PyTorch program, or TOSA's meaning. Layers
 are the operators of the user's model. A layer that differs within a documented bound does not make
-those behind it differ: the reference goes on from the NPU's numbers.
+those after it differ: the reference goes on from the NPU's numbers.
 
 Nothing here knows an NPU, or prints.
 """

@@ -43,8 +43,8 @@ def constants_beside(artifact: Artifact, compiled: Artifact) -> ConstantsCompari
     """Compare what two artifacts of one model hold; `compiled` is the one that is right."""
     assert compiled.report is not None, "a compilation always reports"
     ours, theirs = (
-        [_constants(step) for step in row.steps if isinstance(step, NpuStep)]
-        for row in (artifact, compiled)
+        [_constants(step) for step in each.steps if isinstance(step, NpuStep)]
+        for each in (artifact, compiled)
     )
     if len(ours) != len(theirs):
         return ConstantsComparison(0, sum(map(len, ours)), ())
@@ -53,14 +53,14 @@ def constants_beside(artifact: Artifact, compiled: Artifact) -> ConstantsCompari
     for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         origins = compiled.report.origins
         pairs = list(_pairs(one, other, origins[place] if place < len(origins) else NOTHING))
-        alike = [row for row in pairs if row.is_alike]
-        odd = [row for row in pairs if not row.is_alike]
+        alike = [pair for pair in pairs if pair.is_alike]
+        odd = [pair for pair in pairs if not pair.is_alike]
         if len(odd) * OPERATIONS_FOR_ONE > len(pairs):
             others += len(odd)
             odd = []
         others += 0 if pairs else len(one)
         compared += len(alike)
-        wrong += [row.as_other() for row in odd]
+        wrong += [pair.as_other() for pair in odd]
         wrong += _wrong(alike)
         if not wrong:
             wrong += _strange_operands(pairs)
@@ -86,13 +86,17 @@ class _Pair:
     def is_alike(self) -> bool:
         """Whether both have constants of the same names and shapes."""
         one, other = (
-            [(name, array.shape) for name, array in row.items()] for row in (self.ours, self.theirs)
+            [(name, array.shape) for name, array in constants.items()]
+            for constants in (self.ours, self.theirs)
         )
         return one == other
 
     def as_other(self) -> ConstantDifference:
         """Return how two differ that are not alike: by how many numbers they have."""
-        one, other = (sum(row.size for row in rows.values()) for rows in (self.ours, self.theirs))
+        one, other = (
+            sum(array.size for array in constants.values())
+            for constants in (self.ours, self.theirs)
+        )
         return ConstantDifference(self.origin, "numbers of constants", 1, 1, (0,), one, other)
 
     def differences(self) -> Iterator[ConstantDifference]:
@@ -100,11 +104,11 @@ class _Pair:
         for name, array in self.ours.items():
             if name == OPERANDS:
                 continue
-            found = difference(array[np.newaxis], self.theirs[name][np.newaxis])
-            if found is not None and found.share <= SAYS_SOMETHING:
+            odd = difference(array[np.newaxis], self.theirs[name][np.newaxis])
+            if odd is not None and odd.share <= SAYS_SOMETHING:
                 yield ConstantDifference(
-                    self.origin, name, found.differing, found.elements, found.where, found.npu,
-                    found.reference,
+                    self.origin, name, odd.differing, odd.elements, odd.where, odd.npu,
+                    odd.reference,
                 )  # fmt: skip
 
 
@@ -116,16 +120,16 @@ def _pairs(ours: Constants, theirs: Constants, origins: Origins) -> Iterator[_Pa
 
 
 def _wrong(pairs: Sequence[_Pair]) -> Iterator[ConstantDifference]:
-    settings = sum(len(row.theirs[SETTINGS]) for row in pairs if SETTINGS in row.theirs)
-    found = [difference for row in pairs for difference in row.differences()]
-    odd = sum(row.differing for row in found if row.what == SETTINGS)
+    settings = sum(len(pair.theirs[SETTINGS]) for pair in pairs if SETTINGS in pair.theirs)
+    differences = [difference for pair in pairs for difference in pair.differences()]
+    odd = sum(each.differing for each in differences if each.what == SETTINGS)
     few = odd <= max(1, settings // SETTINGS_FOR_ONE)
-    yield from (row for row in found if row.what != SETTINGS or few)
+    yield from (each for each in differences if each.what != SETTINGS or few)
 
 
 def _strange_operands(pairs: Sequence[_Pair]) -> list[ConstantDifference]:
     """Return operands that others than the model's operations make, where all else is the same."""
-    found: list[ConstantDifference] = []
+    strange: list[ConstantDifference] = []
     for pair in pairs:
         if not np.array_equal(pair.ours.get(SETTINGS, ()), pair.theirs.get(SETTINGS, ())):
             return []
@@ -135,7 +139,7 @@ def _strange_operands(pairs: Sequence[_Pair]) -> list[ConstantDifference]:
         (odd,) = np.nonzero(ours != theirs)
         if len(odd):
             where = (int(odd[0]),)
-            found.append(
+            strange.append(
                 ConstantDifference(pair.origin, OPERANDS, len(odd), len(ours), where, 0, 0)
             )
-    return found if sum(row.differing for row in found) <= OPERANDS_OF_ONE else []
+    return strange if sum(each.differing for each in strange) <= OPERANDS_OF_ONE else []

@@ -3,8 +3,8 @@
 Names say nothing: conversion takes operators apart and numbers what comes of them anew. So the
 converted program computes the floating-point one's own numbers, without its rounding and with the
 weights before theirs, and a node whose numbers are another node's is its counterpart. A node whose
-weights were changed, by the normalisation behind a convolution for instance, is known by what it
-takes. Behind a counterpart the program goes on from the floating-point numbers, so that nothing
+weights were changed, by the normalisation after a convolution for instance, is known by what it
+takes. After a counterpart the program goes on from the floating-point numbers, so that nothing
 adds up. A node of which neither says enough has no counterpart.
 """
 
@@ -40,7 +40,7 @@ HALF = 0.5 * (1 + 2.0**-16)
 """A weight is at most half a step from the number that it was, in float32."""
 
 NORMALISATIONS = ("aten.batch_norm", "aten._native_batch_norm_legit_no_training")
-"""What a convolution in front of it takes in."""
+"""What a convolution before it takes in."""
 
 WEIGHTED = ("aten.conv", "aten.linear", "aten.addmm")
 """Operators with weights."""
@@ -84,7 +84,7 @@ def _watched(program: TorchProgram, inputs: Sequence[Sequence[Array]]) -> list[_
 
     for arrays in inputs:
         Interpreter(program).infer(arrays, keep)
-    return [_Result(node, rows, _sketch(rows)) for node, rows in seen.items()]
+    return [_Result(node, tensors, _sketch(tensors)) for node, tensors in seen.items()]
 
 
 class _Search:
@@ -94,10 +94,10 @@ class _Search:
         self, converted: TorchProgram, floating: TorchProgram, results: Sequence[_Result]
     ) -> None:
         self._converted = converted
-        self._results = {row.node: row for row in results}
+        self._results = {each.node: each for each in results}
         self._of_shape: dict[tuple[int, ...], list[_Result]] = {}
-        for row in results:
-            self._of_shape.setdefault(tuple(row.tensors[0].shape), []).append(row)
+        for result in results:
+            self._of_shape.setdefault(tuple(result.tensors[0].shape), []).append(result)
         held = {
             node: floating.tensor(node).detach()
             for node, role in floating.roles.items()
@@ -105,13 +105,13 @@ class _Search:
         }
         self._parameters = list(held.values())
         self._fixed = _fixed(converted) | _fixed(floating)
-        self._values: dict[Any, Value] = {row.node: row.value for row in results}
+        self._values: dict[Any, Value] = {each.node: each.value for each in results}
         self._held = held
         self._floating = floating
         self._found: dict[Any, Any] = {}
 
     def counterparts(self, inputs: Sequence[Sequence[Array]]) -> dict[Any, Any]:
-        """Infer with the converted program, the floating-point numbers behind every counterpart."""
+        """Infer with the converted program, the floating-point numbers after every counterpart."""
         interpreter = Interpreter(self._converted)
         inferences = [interpreter.taken(arrays) for arrays in inputs]
         for program in (self._floating, self._converted):
@@ -145,7 +145,7 @@ class _Search:
         return counterpart.tensors
 
     def _unrounded(self, interpreter: Interpreter, node: Any, values: Mapping[Any, Any]) -> Any:
-        """Return what a node gives where nothing is rounded."""
+        """Return a node's result where nothing is rounded."""
         overload = overload_of(node)
         if overload not in HANDED_ON:
             return interpreter.result(node, values)
@@ -157,77 +157,80 @@ class _Search:
     def _weights(self, rounded: Any, steps: Any) -> Any:
         """Return the parameter that was rounded to weights; these if there is none."""
         near = [
-            (float((row - rounded).abs().max()), index)
-            for index, row in enumerate(self._parameters)
-            if row.shape == rounded.shape and bool(((row - rounded).abs() <= HALF * steps).all())
+            (float((parameter - rounded).abs().max()), index)
+            for index, parameter in enumerate(self._parameters)
+            if parameter.shape == rounded.shape
+            and bool(((parameter - rounded).abs() <= HALF * steps).all())
         ]
         return self._parameters[min(near)[1]] if near else rounded
 
     def _counterpart(self, node: Any, shape: tuple[int, ...], ours: Sketch) -> _Result | None:
-        rows = self._of_shape.get(shape, [])
-        distances = [distance(ours, row.sketch) for row in rows]
-        equal = [row for row, far in zip(rows, distances, strict=True) if far <= EQUAL]
+        candidates = self._of_shape.get(shape, [])
+        distances = [distance(ours, candidate.sketch) for candidate in candidates]
+        equal = [
+            candidate for candidate, far in zip(candidates, distances, strict=True) if far <= EQUAL
+        ]
         if equal:
-            same = [row for row in equal if kind_of(row.node) == kind_of(node)]
-            named = [row for row in same if row.node.name == node.name]
+            same = [candidate for candidate in equal if kind_of(candidate.node) == kind_of(node)]
+            named = [candidate for candidate in same if candidate.node.name == node.name]
             return (named or same or equal)[0]
-        return self._by_operands(node, ours) or self._by_numbers(node, rows, distances)
+        return self._by_operands(node, ours) or self._by_numbers(node, candidates, distances)
 
     def _by_operands(self, node: Any, ours: Sketch) -> _Result | None:
         """Return the node that computes the same of what are counterparts, if only one does."""
         operands = self._operands(node)
         used = set(self._found.values())
-        rows = [
+        candidates = [
             self._results[ending]
             for other in self._results
             if kind_of(other) == kind_of(node) and self._operands(other) == operands
             if (ending := with_normalisation(other)) not in used and ending in self._results
         ]
-        rows = [row for row in rows if row.sketch.shape == ours.shape]
-        if len(rows) < 2:
-            return rows[0] if rows else None
-        return _nearest(rows, [distance(ours, row.sketch) for row in rows])
+        candidates = [candidate for candidate in candidates if candidate.sketch.shape == ours.shape]
+        if len(candidates) < 2:
+            return candidates[0] if candidates else None
+        return _nearest(candidates, [distance(ours, candidate.sketch) for candidate in candidates])
 
     def _by_numbers(
-        self, node: Any, rows: Sequence[_Result], distances: Sequence[float]
+        self, node: Any, candidates: Sequence[_Result], distances: Sequence[float]
     ) -> _Result | None:
         """Return the node of the same kind that is nearest, if it is so clearly."""
-        row = _nearest(rows, distances)
-        if row is None or row.node in self._found.values():
+        result = _nearest(candidates, distances)
+        if result is None or result.node in self._found.values():
             return None
-        return row if kind_of(row.node) == kind_of(node) else None
+        return result if kind_of(result.node) == kind_of(node) else None
 
     def _operands(self, node: Any) -> tuple[object, ...]:
-        """Return what a node computes of: results, and the numbers among its arguments.
+        """Return the operands of a node: results, and the numbers among its arguments.
 
         Weights do not count, which conversion may have changed; other constants do.
         """
-        found: list[object] = []
+        operands: list[object] = []
         is_weighted = kind_of(node).startswith(WEIGHTED)
 
         def add(source: Any) -> Any:
             if source not in self._fixed:
-                found.append(self._values.get(source, source))
+                operands.append(self._values.get(source, source))
             elif not is_weighted and source in self._values:
-                found.append(self._values[source])
+                operands.append(self._values[source])
             return None
 
         literals = mapped((node.args, node.kwargs), add)
-        return (*found, str(literals).replace("None", ""))
+        return (*operands, str(literals).replace("None", ""))
 
 
 def _fixed(program: TorchProgram) -> set[Any]:
     """Return the nodes that give the same for every inference."""
-    found = {node for node, role in program.roles.items() if role is Role.CONSTANT}
+    fixed = {node for node, role in program.roles.items() if role is Role.CONSTANT}
     for node in program.nodes:
         sources = node.all_input_nodes
-        if node.op == "call_function" and sources and all(row in found for row in sources):
-            found.add(node)
-    return found
+        if node.op == "call_function" and sources and all(source in fixed for source in sources):
+            fixed.add(node)
+    return fixed
 
 
 def _steps(node: Any, values: Mapping[Any, Any]) -> Any:
-    """Return what a step of a node's integers stands for, to be spread over its result."""
+    """Return the real number of one step of a node's integers, to be spread over its result."""
     scale = node.args[1]
     if overload_of(node) != DEQUANTIZE_CHANNELS:
         return scale
@@ -236,10 +239,10 @@ def _steps(node: Any, values: Mapping[Any, Any]) -> Any:
     return values[scale].reshape(extents)
 
 
-def _nearest(rows: Sequence[_Result], distances: Sequence[float]) -> _Result | None:
+def _nearest(results: Sequence[_Result], distances: Sequence[float]) -> _Result | None:
     """Return the result that is alike, and clearly nearer than all that are not the same."""
-    index = nearest(distances, [row.value for row in rows], ALIKE)
-    return None if index is None else rows[index]
+    index = nearest(distances, [result.value for result in results], ALIKE)
+    return None if index is None else results[index]
 
 
 def _sketch(results: Sequence[Any]) -> Sketch:
@@ -255,7 +258,7 @@ def _is_real(result: Any) -> bool:
 
 
 def with_normalisation(node: Any) -> Any:
-    """Return the normalisation behind a convolution, if nothing else takes what it gives."""
+    """Return the normalisation after a convolution, if nothing else takes what it gives."""
     users = list(node.users)
     if len(users) != 1 or not kind_of(node).startswith(WEIGHTED):
         return node
@@ -267,4 +270,4 @@ def with_normalisation(node: Any) -> Any:
 
 
 def _first_of(node: Any) -> list[Any]:
-    return [row for row in node.users if row.args[1:] == (0,)]
+    return [user for user in node.users if user.args[1:] == (0,)]

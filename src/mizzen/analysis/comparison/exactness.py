@@ -77,7 +77,7 @@ class SideBySide(Protocol):
         ...
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         ...
 
 
@@ -189,9 +189,9 @@ def _subgraphs(
             f"{judged[0].name} has {len(judged)}",
             help="give the model that the artifact was compiled from",
         )
-    for place, row in enumerate(compiled.subgraphs):
-        seen, _ = apart(network, row.contents.index)
-        yield tflite_beside(seen, target, row, None if judged is None else judged[place])
+    for place, subgraph in enumerate(compiled.subgraphs):
+        seen, _ = apart(network, subgraph.contents.index)
+        yield tflite_beside(seen, target, subgraph, None if judged is None else judged[place])
 
 
 def tflite_beside(
@@ -242,11 +242,11 @@ def require_same(artifact: Artifact, compiled: Artifact) -> None:
         ("takes", artifact.inputs, compiled.inputs),
         ("gives", artifact.outputs, compiled.outputs),
     ):
-        one, other = ([(row.dtype, row.size_bytes) for row in rows] for rows in (ours, theirs))
+        one, other = ([(info.dtype, info.size_bytes) for info in infos] for infos in (ours, theirs))
         if one != other:
             shown = (
-                ", ".join(f"{row.name} {row.dtype}{list(row.shape)}" for row in rows)
-                for rows in (theirs, ours)
+                ", ".join(f"{info.name} {info.dtype}{list(info.shape)}" for info in infos)
+                for infos in (theirs, ours)
             )
             raise fail(
                 "E487",
@@ -294,29 +294,33 @@ def run(compared: SideBySide, target: ResolvedTarget, inputs: Inputs) -> Compari
 def run_all(compared: Sequence[SideBySide], target: ResolvedTarget, inputs: Inputs) -> Comparison:
     """Infer what is asked for; of further subgraphs than the main one on inputs that are made."""
     made = replace(inputs, arrays=None)
-    found = [run(row, target, made if place else inputs) for place, row in enumerate(compared)]
-    if len(found) == 1:
-        return found[0]
-    constants = [row.constants for row in found if row.constants is not None]
-    titles = [row.artifact.title for row in compared]
+    comparisons = [
+        run(pair, target, made if place else inputs) for place, pair in enumerate(compared)
+    ]
+    if len(comparisons) == 1:
+        return comparisons[0]
+    constants = [
+        comparison.constants for comparison in comparisons if comparison.constants is not None
+    ]
+    titles = [pair.artifact.title for pair in compared]
     return replace(
-        found[0],
-        model=found[0].model.removesuffix(f", {titles[0]}"),
-        inputs=sum(row.inputs for row in found),
+        comparisons[0],
+        model=comparisons[0].model.removesuffix(f", {titles[0]}"),
+        inputs=sum(comparison.inputs for comparison in comparisons),
         layers=tuple(
             replace(layer, name=f"{title}: {layer.name}")
-            for title, row in zip(titles, found, strict=True)
-            for layer in row.layers
+            for title, comparison in zip(titles, comparisons, strict=True)
+            for layer in comparison.layers
         ),
         outputs=tuple(
             replace(output, name=f"{title}: {output.name}")
-            for title, row in zip(titles, found, strict=True)
-            for output in row.outputs
+            for title, comparison in zip(titles, comparisons, strict=True)
+            for output in comparison.outputs
         ),
         constants=ConstantsComparison(
-            sum(row.compared for row in constants),
-            sum(row.others for row in constants),
-            tuple(wrong for row in constants for wrong in row.wrong),
+            sum(each.compared for each in constants),
+            sum(each.others for each in constants),
+            tuple(wrong for each in constants for wrong in each.wrong),
         )
         if constants
         else None,
@@ -336,55 +340,61 @@ def configuration_of(target: ResolvedTarget) -> dict[str, str]:
     return {name: str(document[name]) for name in names if document.get(name) is not None}
 
 
-def failures_of(found: Comparison) -> Iterator[Diagnostic]:
-    """Return what differs though it may not: E483 at the first layer that does, E692 constants."""
-    if found.constants is not None:
-        yield from (_constant_failure(row, found) for row in found.constants.wrong)
-    wrong = found.wrong
-    if not wrong and all(row.outcome is not Outcome.DIFFERS for row in found.outputs):
+def failures_of(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Return errors for wrong differences: E483 at the first layer that has one, E692 constants."""
+    if comparison.constants is not None:
+        yield from (_constant_failure(each, comparison) for each in comparison.constants.wrong)
+    wrong = comparison.wrong
+    if not wrong and all(output.outcome is not Outcome.DIFFERS for output in comparison.outputs):
         return
-    said = f"{found.differing:,} of {found.elements:,} output elements differ"
+    said = f"{comparison.differing:,} of {comparison.elements:,} output elements differ"
     if not wrong:
         yield Diagnostic(
             "E483",
-            f"what the NPU computes must be what {found.reference} does, and {said}",
+            f"what the NPU computes must be what {comparison.reference} does, and {said}",
             help="nothing was seen of the layer: compare the artifact of `mizzen compile`",
         )
-    for row in wrong:
-        yield _failure(row, found, said)
+    for layer in wrong:
+        yield _failure(layer, comparison, said)
 
 
-def notes_of(found: Comparison) -> Iterator[Diagnostic]:
-    """Return what the comparison cannot say.
+def notes_of(comparison: Comparison) -> Iterator[Diagnostic]:
+    """Return a warning for each thing that the comparison cannot say.
 
     W496 for NPUs that round otherwise, W490 for layers of which nothing else could be seen, W323
     for constants that were not compared.
     """
-    yield from _not_compared(found)
-    rounded = sum(row.outcome is Outcome.ROUNDED and row.steps > 1 for row in found.layers)
-    unseen = sum(row.outcome is Outcome.UNSEEN and row.device is Device.NPU for row in found.layers)
+    yield from _not_compared(comparison)
+    rounded = sum(
+        layer.outcome is Outcome.ROUNDED and layer.steps > 1 for layer in comparison.layers
+    )
+    unseen = sum(
+        layer.outcome is Outcome.UNSEEN and layer.device is Device.NPU
+        for layer in comparison.layers
+    )
     if unseen:
         yield Diagnostic(
             "W490",
             f"every layer must be seen to be compared by itself, and {unseen} of "
-            f"{len(found.layers)} are not: nothing says which operations of the stream are theirs",
+            f"{len(comparison.layers)} are not: nothing says which operations of the stream are "
+            "theirs",
             Severity.WARNING,
             help="give the options that the artifact was compiled with, as --optimise Size",
         )
     if rounded:
         yield Diagnostic(
             "W496",
-            f"{rounded} of {len(found.layers)} layers differ by more than 1 from what the kernels "
-            "of the CPU give: the NPU rounds otherwise, and they are bit for bit what the network "
-            "gives in its roundings",
+            f"{rounded} of {len(comparison.layers)} layers differ by more than 1 from what the "
+            "kernels of the CPU give: the NPU rounds otherwise, and they are bit for bit what the "
+            "network gives in its roundings",
             Severity.WARNING,
             rule="docs/explanation/ethos-n-numbers.md",
             help="mizzen evaluate says what that does to the accuracy",
         )
 
 
-def _not_compared(found: Comparison) -> Iterator[Diagnostic]:
-    constants = found.constants
+def _not_compared(comparison: Comparison) -> Iterator[Diagnostic]:
+    constants = comparison.constants
     if constants is not None and constants.others:
         yield Diagnostic(
             "W323",
@@ -396,41 +406,43 @@ def _not_compared(found: Comparison) -> Iterator[Diagnostic]:
         )
 
 
-def _constant_failure(row: ConstantDifference, found: Comparison) -> Diagnostic:
-    place = ", ".join(map(str, row.where))
+def _constant_failure(constant: ConstantDifference, comparison: Comparison) -> Diagnostic:
+    place = ", ".join(map(str, constant.where))
     message = (
-        f"{row.what} of an operation must be the model's, and {row.differing:,} of "
-        f"{row.elements:,} are not, the first at [{place}]: {row.npu} instead of {row.reference}"
+        f"{constant.what} of an operation must be the model's, and {constant.differing:,} of "
+        f"{constant.elements:,} are not, the first at [{place}]: {constant.npu} instead of "
+        f"{constant.reference}"
     )
-    if row.what == OPERANDS:
+    if constant.what == OPERANDS:
         message = (
             "an operation must read what the same operations as in the model write, and "
-            f"{row.differing} of its {row.elements} feature maps have other bytes, the first at "
-            f"place {place}"
+            f"{constant.differing} of its {constant.elements} feature maps have other bytes, the "
+            f"first at place {place}"
         )
     return Diagnostic(
         "E692",
         message,
-        origin=replace(row.origin, model=found.model),
+        origin=replace(constant.origin, model=comparison.model),
         help="the artifact is damaged, or made of another model: compile the model again",
     )
 
 
-def _failure(row: LayerComparison, found: Comparison, said: str) -> Diagnostic:
+def _failure(layer: LayerComparison, comparison: Comparison, said: str) -> Diagnostic:
     from mizzen.diagnostics import Origin
 
     first = ""
-    if row.first is not None:
-        place = ", ".join(map(str, row.first.index))
+    if layer.first is not None:
+        place = ", ".join(map(str, layer.first.index))
         first = (
-            f", the first at [{place}] of inference {row.first.inference}: {row.first.npu:g} "
-            f"instead of {row.first.reference:g}"
+            f", the first at [{place}] of inference {layer.first.inference}: {layer.first.npu:g} "
+            f"instead of {layer.first.reference:g}"
         )
     return Diagnostic(
         "E483",
-        f"layer {row.index} must compute what {found.reference} does, and {row.differing:,} of "
-        f"{row.elements:,} elements differ, by up to {row.steps:g}{first}; {said}",
-        origin=Origin(found.model, row.index, row.kind, row.name),
+        f"layer {layer.index} must compute what {comparison.reference} does, and "
+        f"{layer.differing:,} of {layer.elements:,} elements differ, by up to "
+        f"{layer.steps:g}{first}; {said}",
+        origin=Origin(comparison.model, layer.index, layer.kind, layer.name),
         help="the artifact is damaged, or its compiler is wrong there: compile the model again, "
         "and read docs/explanation/exceptions.md",
     )

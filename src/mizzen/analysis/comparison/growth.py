@@ -18,11 +18,11 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|[kKmM]?)(?:i?[bB])?")
 
 def allowances_of(text: str) -> dict[Measure, Allowance]:
     """Read how much measures may grow: ``cycles=2%,sram=0,flash=1K``. E488 for another form."""
-    found: dict[Measure, Allowance] = {}
-    for part in filter(None, (row.strip() for row in text.split(","))):
-        name, _, amount = (row.strip() for row in part.partition("="))
+    allowances: dict[Measure, Allowance] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        name, _, amount = (piece.strip() for piece in part.partition("="))
         match = _AMOUNT.fullmatch(amount)
-        names = [row.value for row in Measure]
+        names = [measure.value for measure in Measure]
         if name not in names or match is None:
             raise fail(
                 "E488",
@@ -31,21 +31,21 @@ def allowances_of(text: str) -> dict[Measure, Allowance]:
             )
         number, unit = float(match[1]), match[2].lower()
         if unit == "%":
-            found[Measure(name)] = Allowance(part=number / 100)
+            allowances[Measure(name)] = Allowance(part=number / 100)
         else:
-            found[Measure(name)] = Allowance(amount=int(number * UNITS[unit]))
-    return found
+            allowances[Measure(name)] = Allowance(amount=int(number * UNITS[unit]))
+    return allowances
 
 
-def failures_of(rows: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
-    """Return what grew past its allowance: E484 for each measure."""
-    for row in rows:
-        for growth in row.growths:
+def failures_of(versions: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
+    """Return an error for each measure that grew past its allowance: E484 for each measure."""
+    for grown in versions:
+        for growth in grown.growths:
             if not growth.allowed:
-                yield _failure(row, growth)
+                yield _failure(grown, growth)
 
 
-def _failure(row: VersionGrowth, growth: Growth) -> Diagnostic:
+def _failure(grown: VersionGrowth, growth: Growth) -> Diagnostic:
     measure, unit = growth.measure, growth.measure.unit
     percent = f" ({100 * growth.difference / growth.before:+.1f} %)" if growth.before else ""
     named = ", ".join(f"{name} {more:+,}" for name, more in growth.where[:MOST_NAMED])
@@ -54,7 +54,7 @@ def _failure(row: VersionGrowth, growth: Growth) -> Diagnostic:
     where = f": {named}" if named else ""
     return Diagnostic(
         "E484",
-        f"{measure.value} of {row.version.title} may grow by {growth.allowance}, and grew by "
+        f"{measure.value} of {grown.version.title} may grow by {growth.allowance}, and grew by "
         f"{growth.difference:,} {unit}{percent} from {growth.before:,} to {growth.now:,}{where}",
         rule="--allow-growth",
         help=f"make it smaller, allow it with --allow-growth {measure.value}=..., or write another "
@@ -62,13 +62,14 @@ def _failure(row: VersionGrowth, growth: Growth) -> Diagnostic:
     )
 
 
-def notes_of(rows: Sequence[VersionGrowth], path: str) -> Iterator[Diagnostic]:
+def notes_of(versions: Sequence[VersionGrowth], path: str) -> Iterator[Diagnostic]:
     """Return which versions the baseline does not have: W491."""
-    for row in rows:
-        if row.before is None:
+    for grown in versions:
+        if grown.before is None:
             yield Diagnostic(
                 "W491",
-                f"{path} must have {row.version.title} for it to be held against that, and has not",
+                f"{path} must have {grown.version.title} for it to be held against that, and has "
+                "not",
                 Severity.WARNING,
                 help="write the baseline again with --write-baseline",
             )

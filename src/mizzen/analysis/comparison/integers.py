@@ -36,14 +36,14 @@ class IntegerReference:
         (arrays,) = inputs
         given = dict(known[0]) if known else {}
         size = len(arrays[0]) if arrays else 1
-        found = tensor_values(
+        computed = tensor_values(
             lower(self.model), arrays, size, Kernels(self.model), given, _always, {}
         )
-        if found.stopped is not None:
-            raise found.stopped
+        if computed.stopped is not None:
+            raise computed.stopped
         main = self.model.main
         values = constants_of(self.model, size) | dict(zip(main.inputs, arrays, strict=True))
-        values |= found.values
+        values |= computed.values
         return [{index: np.asarray(array) for index, array in values.items()}]
 
 

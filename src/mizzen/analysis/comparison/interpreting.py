@@ -9,7 +9,7 @@ from mizzen.artifact.interface import Array
 from mizzen.frontends.torch.program import Role, TorchProgram, mapped, tensor_of, without_gradient
 
 Exchange = Callable[[Any, Any], Any]
-"""Is told a node and its result, and returns what the nodes behind it take."""
+"""Is told a node and its result, and returns what the nodes after it take."""
 
 
 class Interpreter:
@@ -22,7 +22,7 @@ class Interpreter:
         self._held = {
             node: program.tensor(node) for node, role in roles.items() if role is Role.CONSTANT
         }
-        self._state = {row.read: program.tensor(row.read).clone() for row in program.states}
+        self._state = {state.read: program.tensor(state.read).clone() for state in program.states}
 
     def infer(self, inputs: Sequence[Array], exchange: Exchange) -> list[Array]:
         """Infer once, of arrays `[*shape]`, and return the outputs in order."""
@@ -30,17 +30,17 @@ class Interpreter:
         for node in self.program.nodes:
             if node.op == "call_function":
                 values[node] = exchange(node, self.result(node, values))
-        for row in self.program.states:
-            self._state[row.read] = values[row.write].detach().clone()
+        for state in self.program.states:
+            self._state[state.read] = values[state.write].detach().clone()
         return [values[node].detach().cpu().numpy() for node in self.program.outputs]
 
     def taken(self, inputs: Sequence[Array]) -> dict[Any, Any]:
-        """Return what the program takes, by its nodes: arrays `[*shape]`, parameters, state."""
+        """Return the program's inputs by their nodes: arrays `[*shape]`, parameters, state."""
         given = zip(self._inputs, map(tensor_of, inputs), strict=True)
         return {**self._held, **self._state, **dict(given)}
 
     def result(self, node: Any, values: Mapping[Any, Any]) -> Any:
-        """Return what a node gives for the results of those that it takes."""
+        """Return a node's result for the results of those that it takes."""
         arguments, named = (
             mapped(part, lambda source: values[source]) for part in (node.args, node.kwargs)
         )

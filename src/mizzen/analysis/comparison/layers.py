@@ -28,35 +28,35 @@ class Layer:
 class Layers:
     """The layers of a model, in the order of execution."""
 
-    def __init__(self, rows: Sequence[Layer]) -> None:
-        self.rows = tuple(rows)
-        self.by_index = {row.index: row for row in rows}
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.rows = tuple(layers)
+        self.by_index = {layer.index: layer for layer in layers}
 
     @cached_property
     def _users(self) -> dict[Key, list[Layer]]:
-        found: dict[Key, list[Layer]] = {}
-        for row in self.rows:
-            for key in dict.fromkeys(row.takes):
-                found.setdefault(key, []).append(row)
-        return found
+        users: dict[Key, list[Layer]] = {}
+        for layer in self.rows:
+            for key in dict.fromkeys(layer.takes):
+                users.setdefault(key, []).append(layer)
+        return users
 
     @cached_property
     def maker(self) -> dict[Key, Layer]:
         """The layer that gives a tensor."""
-        return {key: row for row in self.rows for key in row.gives}
+        return {key: layer for layer in self.rows for key in layer.gives}
 
     def users(self, layer: Layer) -> list[Layer]:
         """Return the layers that take what a layer gives."""
-        found = (user for key in layer.gives for user in self._users.get(key, ()))
-        return list(dict.fromkeys(found))
+        users = (user for key in layer.gives for user in self._users.get(key, ()))
+        return list(dict.fromkeys(users))
 
     def from_here(self, index: int, hops: int) -> Iterator[Layer]:
-        """Return a layer, and those behind it that are computed from it, the nearest first."""
-        rows = [self.by_index[index]]
+        """Return a layer, and those after it that are computed from it, the nearest first."""
+        layers = [self.by_index[index]]
         seen: dict[Layer, None] = {}
         for _ in range(hops):
-            for row in rows:
-                if row not in seen:
-                    seen[row] = None
-                    yield row
-            rows = [user for row in rows for user in self.users(row)]
+            for layer in layers:
+                if layer not in seen:
+                    seen[layer] = None
+                    yield layer
+            layers = [user for each in layers for user in self.users(each)]

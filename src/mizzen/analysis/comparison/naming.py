@@ -31,7 +31,7 @@ def with_origins(artifact: Artifact, compiled: Artifact) -> Artifact:
 def _alike(artifact: Artifact, compiled: Artifact) -> Iterator[tuple[int, Origins]]:
     assert compiled.report is not None
     ours, theirs = (
-        [step for step in row.steps if isinstance(step, NpuStep)] for row in (artifact, compiled)
+        [step for step in each.steps if isinstance(step, NpuStep)] for each in (artifact, compiled)
     )
     if len(ours) != len(theirs):
         return

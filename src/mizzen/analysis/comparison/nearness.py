@@ -23,11 +23,11 @@ CLEARLY = 3.0
 def sketch(tensors: Sequence[Array]) -> Sketch:
     """Return the sketch of a tensor, an array an inference."""
     size = tensors[0].size
-    rows = [tensor.reshape(-1).astype(np.float64) for tensor in tensors]
+    flat = [tensor.reshape(-1).astype(np.float64) for tensor in tensors]
     if size > SKETCHED:
         places = np.random.default_rng(size).integers(0, size, SKETCHED)
-        rows = [row[places] for row in rows]
-    return np.stack(rows)
+        flat = [each[places] for each in flat]
+    return np.stack(flat)
 
 
 def distance(ours: Sketch, theirs: Sketch) -> float:

@@ -43,14 +43,14 @@ def commands_of(origins: Sequence[Mapping[int, Origin]], layer_of: Mapping[Any, 
 
     layer_of  index of a layer by what origins say of it: the operator's index, or its name
     """
-    found: dict[int, list[tuple[int, int]]] = {}
+    commands: dict[int, list[tuple[int, int]]] = {}
     for place, stream in enumerate(origins):
-        rows = found.setdefault(place, [])
+        listed = commands.setdefault(place, [])
         for offset, origin in stream.items():
             what = origin.operator if origin.operator is not None else origin.name
             if what in layer_of:
-                rows.append((offset, layer_of[what]))
-    return found
+                listed.append((offset, layer_of[what]))
+    return commands
 
 
 class Observer:
@@ -117,14 +117,14 @@ class _Watching(KeptState):
         else:
             step.run_on(watched.simulator, values, batch)
             self.seen.inside[place] = written(commands, watched.maps)
-        for row, index in enumerate(step.outputs):
-            if row in step.final:
+        for position, index in enumerate(step.outputs):
+            if position in step.final:
                 self.seen.tensors[index] = np.array(values[index])
         for variable in step.variables:
             self.seen.tensors[variable.index] = np.array(values[variable.index])
 
     def kernels(self, position: int, step: CpuStep, batch: int) -> Any:
-        """Return what computes a step's operators, and keeps what each of them gives."""
+        """Return the kernels of a step's operators, and keeps what each of them gives."""
         shown = self.observer.shown(step)
         if shown is None:
             return super().kernels(position, step, batch)
@@ -154,9 +154,9 @@ class _ShownKernels:
         self._session = HostKernels(shown.network, shown.origins).session(batch)
 
     def run(self, inputs: Sequence[Array], batch: int) -> list[Array]:
-        found = self._session.run(inputs, batch)
-        self.seen.tensors.update(zip(self._shown.outputs, found, strict=True))
-        return found[: self._outputs]
+        outputs = self._session.run(inputs, batch)
+        self.seen.tensors.update(zip(self._shown.outputs, outputs, strict=True))
+        return outputs[: self._outputs]
 
 
 def _shown(artifact: Artifact) -> Iterator[tuple[int, _Shown]]:
@@ -165,8 +165,8 @@ def _shown(artifact: Artifact) -> Iterator[tuple[int, _Shown]]:
         return
     model = read_network(artifact.data, artifact.name)
     for step in steps:
-        rows = [row.index for row in step.operators]
-        part = extract(model.record, rows, shown=given_by(model, rows))
+        indices = [operator.index for operator in step.operators]
+        part = extract(model.record, indices, shown=given_by(model, indices))
         yield id(step), _Shown(part.network, step.origins, part.outputs)
 
 

@@ -68,7 +68,7 @@ class _Noise:
         self.bins += np.bincount(np.searchsorted(BINS, steps), minlength=len(BINS) + 1)
 
     def layer(self, pair: Pair) -> LayerPrecision:
-        """Return what was found of the pair."""
+        """Return the measured precision of the pair."""
         sqnr = 10 * math.log10(self.signal / self.noise) if self.signal and self.noise else None
         return LayerPrecision(
             pair.index, pair.kind, pair.name, pair.counterpart, self.elements, sqnr,
@@ -133,7 +133,7 @@ def two_networks(
 
         network = read_network(data, name)
         if executed(network) != (0,):
-            names = ", ".join(names_of(network)[row] for row in executed(network))
+            names = ", ".join(names_of(network)[subgraph] for subgraph in executed(network))
             raise fail(
                 "E138",
                 f"the layers of a network of one subgraph can be held against floating-point ones, "
@@ -181,10 +181,10 @@ def measured(networks: TwoNetworks, model: str, floating: str, data: Data) -> Pr
         ours, theirs = networks.infer([array[start : start + BATCH] for array in arrays])
         for noise, pair in zip(counted, networks.pairs, strict=True):
             noise.add(pair, ours[pair.ours], theirs[pair.theirs])
-    rows = [noise.layer(pair) for noise, pair in zip(counted, networks.pairs, strict=True)]
-    rows.sort(key=lambda row: row.index)
+    layers = [noise.layer(pair) for noise, pair in zip(counted, networks.pairs, strict=True)]
+    layers.sort(key=lambda layer: layer.index)
     unmatched = tuple(networks.unmatched)
-    return Precision(model, floating, size, source, tuple(rows), unmatched)
+    return Precision(model, floating, size, source, tuple(layers), unmatched)
 
 
 def _shaped(array: Array, info: TensorInfo) -> Array:
@@ -194,30 +194,30 @@ def _shaped(array: Array, info: TensorInfo) -> Array:
     return array_column(np.asarray(array), info, "an array", sequences=False).rows[:, 0]
 
 
-def failures_of(found: Precision, least_db: float | None) -> Iterator[Diagnostic]:
+def failures_of(result: Precision, least_db: float | None) -> Iterator[Diagnostic]:
     """Return which layers are noisier than they may be: E486."""
-    for row in found.worst_first if least_db is not None else ():
-        if row.sqnr_db is not None and least_db is not None and row.sqnr_db < least_db:
+    for layer in result.worst_first if least_db is not None else ():
+        if layer.sqnr_db is not None and least_db is not None and layer.sqnr_db < least_db:
             yield Diagnostic(
                 "E486",
-                f'layer {row.index} {row.kind} -> "{row.name}" must have an SQNR of at least '
-                f"{least_db:g} dB, and has {row.sqnr_db:.1f} dB",
+                f'layer {layer.index} {layer.kind} -> "{layer.name}" must have an SQNR of at least '
+                f"{least_db:g} dB, and has {layer.sqnr_db:.1f} dB",
                 rule="--min-sqnr",
                 help="try 16 bits for it, scales by channel, or more calibration data, and compare "
                 "again",
             )
 
 
-def notes_of(found: Precision) -> Iterator[Diagnostic]:
-    """Return what makes the numbers less than they look: W492 for inputs that were made."""
+def notes_of(result: Precision) -> Iterator[Diagnostic]:
+    """Return warnings that the numbers are less than they look: W492 for inputs that were made."""
     came = {
         InputSource.MADE: "these were made",
         InputSource.EXAMPLE: "this is the example that the program was exported with",
     }
-    if found.source in came:
+    if result.source in came:
         yield Diagnostic(
             "W492",
-            f"noise must be measured on real inputs to tell of accuracy, and {came[found.source]}",
+            f"noise must be measured on real inputs to tell of accuracy, and {came[result.source]}",
             Severity.WARNING,
             help="give some dozens of real inputs with --data",
         )

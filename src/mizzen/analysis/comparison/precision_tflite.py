@@ -34,9 +34,9 @@ class TfliteNetworks:
             floating = read_network(write(record, SCHEMA), floating.name)
         self.model, self.floating = model, floating
         main = model.main
-        self.inputs = tuple(_info(row) for row in main.present(main.inputs))
+        self.inputs = tuple(_info(tensor) for tensor in main.present(main.inputs))
         self._taken = floating.main.present(floating.main.inputs)
-        shapes = [row.shape for row in self.inputs], [row.shape for row in self._taken]
+        shapes = [info.shape for info in self.inputs], [tensor.shape for tensor in self._taken]
         if shapes[0] != shapes[1]:
             raise fail(
                 "E495",
@@ -46,11 +46,11 @@ class TfliteNetworks:
             )
         self.pairs: Sequence[Pair] = tuple(self._pairs())
         self.values_bytes = values_bytes(model) + values_bytes(floating)
-        found = {pair.index for pair in self.pairs}
+        paired = {pair.index for pair in self.pairs}
         self.unmatched: Sequence[tuple[int, str, str]] = tuple(
-            (row.index, row.kind, result_of(model, row).name)
-            for row in computing(model)
-            if row.index not in found
+            (operator.index, operator.kind, result_of(model, operator).name)
+            for operator in computing(model)
+            if operator.index not in paired
         )
 
     @property
@@ -61,7 +61,7 @@ class TfliteNetworks:
     def stimuli(self, count: int, seed: int) -> list[Array]:
         """Return inputs of the quantised network, `[count, *shape]` each."""
         main = self.model.main
-        given = [network_stimulus(self.model, row) for row in main.present(main.inputs)]
+        given = [network_stimulus(self.model, tensor) for tensor in main.present(main.inputs)]
         return plausible(given, count, seed)
 
     def infer(
@@ -72,8 +72,8 @@ class TfliteNetworks:
             fitted(array, info, _silent) for array, info in zip(arrays, self.inputs, strict=True)
         ]
         theirs = [
-            real(array, info).astype(row.dtype or np.float32).reshape(-1, *row.shape)
-            for array, info, row in zip(arrays, self.inputs, self._taken, strict=True)
+            real(array, info).astype(tensor.dtype or np.float32).reshape(-1, *tensor.shape)
+            for array, info, tensor in zip(arrays, self.inputs, self._taken, strict=True)
         ]
         (one,) = MicroReference(computed_once(self.model)).infer([ours], [])
         (other,) = MicroReference(computed_once(self.floating)).infer([theirs], [])

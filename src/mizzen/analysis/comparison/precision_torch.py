@@ -50,7 +50,7 @@ def networks_of(
     """Return both programs. E167 for a first one that is not quantised."""
     require_quantized(converted, names[0])
     given, _ = converted.example_inputs or ((), {})
-    example = [row.detach().cpu().numpy().tobytes() for row in given if is_tensor(row)]
+    example = [array.detach().cpu().numpy().tobytes() for array in given if is_tensor(array)]
     return ProgramNetworks(read(converted, names[0]), read(original, names[1]), example)
 
 
@@ -62,7 +62,7 @@ class ProgramNetworks:
     ) -> None:
         self._programs = program, floating
         self.inputs = tuple(_infos(program))
-        if [row.shape for row in self.inputs] != [row.shape for row in _infos(floating)]:
+        if [info.shape for info in self.inputs] != [info.shape for info in _infos(floating)]:
             raise fail(
                 "E495",
                 f"{floating.name} must take what {program.name} does, and its inputs have other "
@@ -71,8 +71,8 @@ class ProgramNetworks:
             )
         self.pairs: Sequence[Pair] = tuple(self._pairs())
         self.unmatched: Sequence[tuple[int, str, str]] = tuple(self._unmatched())
-        values = [node.meta.get("val") for row in self._programs for node in row.nodes]
-        sizes = (row.numel() * row.element_size() for row in values if is_tensor(row))
+        values = [node.meta.get("val") for each in self._programs for node in each.nodes]
+        sizes = (value.numel() * value.element_size() for value in values if is_tensor(value))
         self.values_bytes = max(1, sum(sizes))
         self.example = _telling(example, self._stimuli())
 
@@ -101,7 +101,7 @@ class ProgramNetworks:
         ]
 
     def _rounded(self) -> Iterator[tuple[int, Any, Any]]:
-        """Return what is rounded: its place, the node, and the node that rounds it."""
+        """Return each rounding: its place, the node, and the node that rounds it."""
         program, _ = self._programs
         for place, node in enumerate(program.nodes):
             if node.op == "call_function" and overload_of(node) == QUANTIZE:
@@ -113,45 +113,45 @@ class ProgramNetworks:
         program, floating = self._programs
         arrays = stimuli(self._stimuli(), PAIRING_INPUTS, PAIRING_SEED)
         inputs = [[array[index] for array in arrays] for index in range(PAIRING_INPUTS)]
-        found = counterparts(program, floating, inputs)
+        matched = counterparts(program, floating, inputs)
         seen = set[Any]()
         for place, source, node in self._rounded():
-            if source not in found or source in seen:
+            if source not in matched or source in seen:
                 continue
             seen.add(source)
             _, scale, zero, low, high = node.args[:5]
             yield Pair(
-                place, kind_of(source), _name(source), found[source].name, node, found[source],
+                place, kind_of(source), _name(source), matched[source].name, node, matched[source],
                 float(scale), int(zero), int(low), int(high),
             )  # fmt: skip
 
     def _unmatched(self) -> Iterator[tuple[int, str, str]]:
-        found = {pair.ours for pair in self.pairs}
+        paired = {pair.ours for pair in self.pairs}
         for place, source, node in self._rounded():
-            if node not in found:
+            if node not in paired:
                 yield place, kind_of(source), _name(source)
 
 
 def _telling(example: Sequence[bytes], inputs: Sequence[Stimulus]) -> list[Array] | None:
     """Return example inputs, `[1, *shape]` each, if they lie where the program was calibrated."""
-    if [len(row) for row in example] != [_size(row) for row in inputs]:
+    if [len(held) for held in example] != [_size(stimulus) for stimulus in inputs]:
         return None
     arrays = [
-        np.frombuffer(held, row.dtype).reshape(1, *row.shape)
-        for held, row in zip(example, inputs, strict=True)
+        np.frombuffer(held, stimulus.dtype).reshape(1, *stimulus.shape)
+        for held, stimulus in zip(example, inputs, strict=True)
     ]
     return arrays if all(map(_tells, arrays, inputs)) else None
 
 
-def _size(row: Stimulus) -> int:
-    return math.prod(row.shape) * row.dtype.itemsize
+def _size(stimulus: Stimulus) -> int:
+    return math.prod(stimulus.shape) * stimulus.dtype.itemsize
 
 
-def _tells(array: Array, row: Stimulus) -> bool:
+def _tells(array: Array, stimulus: Stimulus) -> bool:
     """Whether an input has more than one value, all of them within what is rounded to integers."""
     low, high = array.min(initial=math.inf), array.max(initial=-math.inf)
-    slack = STEP_OF_RANGE * (row.high - row.low)
-    return row.low - slack <= low < high <= row.high + slack
+    slack = STEP_OF_RANGE * (stimulus.high - stimulus.low)
+    return stimulus.low - slack <= low < high <= stimulus.high + slack
 
 
 def _infos(program: TorchProgram) -> Iterator[TensorInfo]:
@@ -168,13 +168,13 @@ def _name(node: Any) -> str:
 
 
 def _values(program: TorchProgram, wanted: set[Any], arrays: Sequence[Array]) -> dict[Any, Array]:
-    found: dict[Any, list[Array]] = {node: [] for node in wanted}
+    seen: dict[Any, list[Array]] = {node: [] for node in wanted}
 
     def exchange(node: Any, result: Any) -> Any:
-        if node in found:
-            found[node].append(result.detach().cpu().numpy())
+        if node in seen:
+            seen[node].append(result.detach().cpu().numpy())
         return result
 
     for index in range(len(arrays[0]) if arrays else 1):
         Interpreter(program).infer([array[index] for array in arrays], exchange)
-    return {node: np.stack(rows) for node, rows in found.items()}
+    return {node: np.stack(each) for node, each in seen.items()}

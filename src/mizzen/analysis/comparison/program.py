@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 NAME = "the converted PyTorch program"
 
 HOPS = 3
-"""Groups of nodes behind another that its commands may compute as well."""
+"""Groups of nodes after another that its commands may compute as well."""
 
 NARROW_STEPS, WIDE_STEPS = 1, 2
 """How far a rounding may go, of 8 bits and of more. Ref: docs/explanation/pytorch.md."""
@@ -88,7 +88,11 @@ def beside(
     lowered = lowered_program(exported, Path(name).stem, compiler.window_limits)
     placed = place(lowered, compiler, (), target.proof, on_progress)
     made, tensors = assembled(lowered, placed, target)
-    on_npu = {group for group, row in placed.partition.groups.items() if row.device is Device.NPU}
+    on_npu = {
+        group
+        for group, placement in placed.partition.groups.items()
+        if placement.device is Device.NPU
+    }
     numbers = operator_numbers(lowered, placed.partition)
     return ProgramComparison(name, lowered, made, tensors, on_npu, numbers)
 
@@ -115,15 +119,15 @@ class ProgramComparison:
     def __post_init__(self) -> None:
         self.layers = layers_of(self.lowered, self.on_npu)
         report = self.artifact.report
-        layer = {key: row.index for row in self.layers.rows for key in row.gives}
-        found = {
+        layer = {key: each.index for each in self.layers.rows for key in each.gives}
+        numbered = {
             number: layer[key]
             for group, number in self.numbers.items()
             for key in _results(self.lowered.nodes.get(group, ()))
             if key in layer
         }
         origins = () if report is None else report.origins
-        self.observer = Observer(self.artifact, commands_of(origins, found))
+        self.observer = Observer(self.artifact, commands_of(origins, numbered))
         value_of = self.lowered.value_of
         self._index = {
             node: self.tensors[value_of[node]]
@@ -143,7 +147,9 @@ class ProgramComparison:
     def values_bytes(self) -> int:
         """Bytes of all tensors of one inference."""
         values = [node.meta.get("val") for node in self.lowered.program.nodes]
-        return max(1, sum(row.numel() * row.element_size() for row in values if _is_array(row)))
+        return max(
+            1, sum(value.numel() * value.element_size() for value in values if _is_array(value))
+        )
 
     def stimuli(self, count: int, seed: int) -> list[Array]:
         """Return inputs that tell, `[count, *shape]` each."""
@@ -162,9 +168,9 @@ class ProgramComparison:
                 self._infer(interpreter, [array[stream] for array in arrays], one, exact, stream)
 
     def _integers(self, seen: Seen, size: int) -> dict[Any, Array]:
-        """Return what the program in integers gives for nodes, of what was seen between steps."""
+        """Return the integers that the program gives for nodes, of what was seen between steps."""
         nodes = {value: node for node, value in self.lowered.value_of.items()}
-        found: dict[Any, Array] = {}
+        results: dict[Any, Array] = {}
 
         def seen_of(value: Value) -> Array | None:
             index = self.tensors.get(value)
@@ -173,24 +179,24 @@ class ProgramComparison:
 
         def trace(value: Value, array: Array) -> Array | None:
             if value in nodes:
-                found[nodes[value]] = array
+                results[nodes[value]] = array
             return seen_of(value)
 
         def custom(operation: Custom, operands: Sequence[Array]) -> list[Array]:
             return [
-                np.zeros((size, *row.shape), row.dtype.numpy) if (held := seen_of(row)) is None
-                else held
-                for row in operation.results
+                np.zeros((size, *value.shape), value.dtype.numpy)
+                if (held := seen_of(value)) is None else held
+                for value in operation.results
             ]  # fmt: skip
 
         graph = self.lowered.graph
         given = [
-            np.zeros((size, *row.shape), row.dtype.numpy) if (held := seen_of(row)) is None
+            np.zeros((size, *value.shape), value.dtype.numpy) if (held := seen_of(value)) is None
             else held
-            for row in graph.inputs
+            for value in graph.inputs
         ]  # fmt: skip
         evaluate_batch(graph, given, size, trace=trace, custom=custom)
-        return found
+        return results
 
     def _infer(
         self,
@@ -200,8 +206,8 @@ class ProgramComparison:
         integers: Mapping[Any, Array],
         stream: int,
     ) -> None:
-        rows = [row for inside in seen.inside.values() for row in inside]
-        self._inside |= bool(rows)
+        maps = [written for inside in seen.inside.values() for written in inside]
+        self._inside |= bool(maps)
 
         def exchange(node: Any, result: Any) -> Any:
             if node not in self.layers.maker or not _is_array(result):
@@ -209,13 +215,13 @@ class ProgramComparison:
             reference = _as_graph(node, result)
             exact = integers.get(node)
             expected = reference if exact is None else exact[stream : stream + 1]
-            found = self._found(node, expected.reshape(reference.shape), seen, rows, stream)
-            if found is None:
+            ours = self._found(node, expected.reshape(reference.shape), seen, maps, stream)
+            if ours is None:
                 return result
-            self._seen.setdefault(node, Tally()).add(found, reference)
-            if exact is not None and not np.array_equal(found.ravel(), expected.ravel()):
+            self._seen.setdefault(node, Tally()).add(ours, reference)
+            if exact is not None and not np.array_equal(ours.ravel(), expected.ravel()):
                 self._beyond.add(node)
-            return _tensor(node, found, result)
+            return _tensor(node, ours, result)
 
         outputs = interpreter.infer(arrays, exchange)
         given = self.artifact.contents.outputs
@@ -224,19 +230,21 @@ class ProgramComparison:
             tally.add(array, reference[np.newaxis])
 
     def _found(
-        self, node: Any, expected: Array, seen: Seen, rows: Sequence[Written], stream: int
+        self, node: Any, expected: Array, seen: Seen, maps: Sequence[Written], stream: int
     ) -> Array | None:
-        """Return what the NPU has for a node, `[1, *shape]`; None where nothing was seen."""
+        """Return the NPU's array for a node, `[1, *shape]`; None where nothing was seen."""
         index = self._index.get(node)
         if index is not None and index in seen.tensors:
             array = seen.tensors[index][stream : stream + 1]
             return array.reshape(expected.shape).astype(expected.dtype)
         layer = self.layers.maker[node]
         best: tuple[float, Array] | None = None
-        for row in rows:
-            if layer not in self.layers.from_here(row.operator, HOPS):
+        for written in maps:
+            if layer not in self.layers.from_here(written.operator, HOPS):
                 continue
-            one = Written(row.operator, tuple(part[stream : stream + 1] for part in row.maps))
+            one = Written(
+                written.operator, tuple(part[stream : stream + 1] for part in written.maps)
+            )
             for array in ordered(one, expected):
                 share = int(np.count_nonzero(array != expected)) / max(1, expected.size)
                 if best is None or share < best[0]:
@@ -244,7 +252,7 @@ class ProgramComparison:
         return None if best is None or best[0] > SAYS_SOMETHING else best[1]
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         bounds = {key: Bound(self._steps(key), 1.0) for key in self._seen}
         bounded = {
             key: tally
@@ -252,7 +260,7 @@ class ProgramComparison:
             if tally.differing and key not in self._beyond and tally.steps <= bounds[key].steps
         }
         layers = judged(self.layers, self._seen, {}, bounds, bounded, inside=self._inside)
-        names = [row.name for row in self.artifact.outputs]
+        names = [info.name for info in self.artifact.outputs]
         outputs = outputs_of(names, self.lowered.program.outputs, self._outputs, {})
         return layers, outputs
 
@@ -263,11 +271,11 @@ class ProgramComparison:
         waiting, fused = [self.layers.maker[node]], set[int]()
         while waiting:
             makers = {self.layers.maker.get(key) for key in waiting.pop().takes}
-            for row in makers - {None}:
-                assert row is not None
-                if row.index not in fused and not any(key in self._seen for key in row.gives):
-                    fused.add(row.index)
-                    waiting.append(row)
+            for maker in makers - {None}:
+                assert maker is not None
+                if maker.index not in fused and not any(key in self._seen for key in maker.gives):
+                    fused.add(maker.index)
+                    waiting.append(maker)
         return steps * (1 + len(fused))
 
 
@@ -276,9 +284,9 @@ def layers_of(lowered: Lowered, on_npu: set[int]) -> Layers:
     edges = {
         group
         for group in lowered.nodes
-        if all(is_edge(row) for row in lowered.graph if row.group == group)
+        if all(is_edge(operation) for operation in lowered.graph if operation.group == group)
     }
-    rows: list[Layer] = []
+    layers: list[Layer] = []
     maker = {
         node: group
         for group, nodes in lowered.nodes.items()
@@ -288,17 +296,19 @@ def layers_of(lowered: Lowered, on_npu: set[int]) -> Layers:
     gives = {group: tuple(_results(nodes)) for group, nodes in lowered.nodes.items()}
     for group in sorted(set(lowered.nodes) - edges):
         nodes, origin = lowered.nodes[group], lowered.origins[group]
-        sources = {maker[row] for row in _sources(nodes, maker) if row in maker} - {group}
-        takes = itertools.chain.from_iterable(gives[row] for row in sorted(sources))
+        sources = {maker[node] for node in _sources(nodes, maker) if node in maker} - {group}
+        takes = itertools.chain.from_iterable(gives[source] for source in sorted(sources))
         name = f"{origin.name} in {origin.module}" if origin.module else origin.name or ""
         device = Device.NPU if group in on_npu else Device.CPU
-        rows.append(Layer(len(rows), origin.kind or "", name, device, tuple(takes), gives[group]))
-    return Layers(rows)
+        layers.append(
+            Layer(len(layers), origin.kind or "", name, device, tuple(takes), gives[group])
+        )
+    return Layers(layers)
 
 
 def _sources(nodes: Sequence[Any], maker: Mapping[Any, int]) -> Iterator[Any]:
     """Return the nodes that others take from, through those that are in no group."""
-    waiting, done = [row for node in nodes for row in node.all_input_nodes], set[Any]()
+    waiting, done = [source for node in nodes for source in node.all_input_nodes], set[Any]()
     while waiting:
         node = waiting.pop()
         if node in done:
@@ -311,8 +321,8 @@ def _sources(nodes: Sequence[Any], maker: Mapping[Any, int]) -> Iterator[Any]:
 
 def _results(nodes: Sequence[Any]) -> Iterator[Any]:
     """Return the nodes of a group that give integers, else the last one."""
-    found = [node for node in nodes if overload_of(node) == QUANTIZE]
-    yield from found or nodes[-1:]
+    integers = [node for node in nodes if overload_of(node) == QUANTIZE]
+    yield from integers or nodes[-1:]
 
 
 def _is_array(value: object) -> bool:
@@ -337,7 +347,7 @@ def _tensor(node: Any, array: Array, like: Any) -> Any:
     return torch_.from_numpy(np.ascontiguousarray(whole)).to(like.dtype).reshape(like.shape)
 
 
-def ordered(row: Written, reference: Array) -> Iterator[Array]:
+def ordered(written: Written, reference: Array) -> Iterator[Array]:
     """Return maps as a tensor whose axes the NPU has in any order, the same one first."""
     count, *shape = reference.shape
     large = [axis for axis, extent in enumerate(shape) if extent > 1]
@@ -347,12 +357,12 @@ def ordered(row: Written, reference: Array) -> Iterator[Array]:
     for order in orders:
         extents = tuple(shape[axis] for axis in order)
         back = [1 + order.index(axis) for axis in large]
-        for array in row.as_tensor(extents, reference.dtype, count):
+        for array in written.as_tensor(extents, reference.dtype, count):
             yield array.transpose(0, *back).reshape(reference.shape)
 
 
 def input_stimulus(node: Any) -> Stimulus:
-    """Return what an input of a program may be: what the integers it is rounded to stand for."""
+    """Return the values of an input: those that the integers it is rounded to stand for."""
     value = node.meta["val"]
     shape, dtype = tuple(value.shape), np.dtype(str(value.dtype).removeprefix("torch."))
     for user in node.users:

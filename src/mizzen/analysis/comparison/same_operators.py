@@ -45,7 +45,11 @@ def result_of(model: Model, operator: Operator) -> Tensor:
 
 def computing(model: Model) -> Iterator[Operator]:
     """Return the operators that a floating-point network has as well."""
-    return (row for row in model.main.operators if row.outputs and row.kind not in EDGES)
+    return (
+        operator
+        for operator in model.main.operators
+        if operator.outputs and operator.kind not in EDGES
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,9 @@ class _Side:
 
     @cached_property
     def _makers(self) -> dict[int, Operator]:
-        return {index: row for row in self.model.main.operators for index in row.outputs}
+        return {
+            index: operator for operator in self.model.main.operators for index in operator.outputs
+        }
 
     def sketch(self, operator: Operator) -> Sketch | None:
         """Return the real numbers that an operator gave."""
@@ -66,15 +72,15 @@ class _Side:
         return None if array is None else sketch(list(_real(array, tensor)))
 
     def sources(self, operator: Operator) -> list[Source]:
-        """Return what an operator takes, roundings in front of it aside; no constants."""
-        found: list[Source] = []
+        """Return the sources of an operator, roundings before it aside; no constants."""
+        sources: list[Source] = []
         for index in map(self._before_edges, operator.inputs):
             maker = self._makers.get(index)
             if maker is not None:
-                found.append((f"result {maker.outputs.index(index)}", maker.index))
+                sources.append((f"result {maker.outputs.index(index)}", maker.index))
             elif index in self.model.main.inputs:
-                found.append(("input", self.model.main.inputs.index(index)))
-        return found
+                sources.append(("input", self.model.main.inputs.index(index)))
+        return sources
 
     def _before_edges(self, index: int) -> int:
         maker = self._makers.get(index)
@@ -87,7 +93,11 @@ class _Side:
         if operator.kind in WEIGHTED:
             return []
         tensors = self.model.main.present(operator.inputs)
-        return [_real(row.values[np.newaxis], row)[0] for row in tensors if row.values is not None]
+        return [
+            _real(tensor.values[np.newaxis], tensor)[0]
+            for tensor in tensors
+            if tensor.values is not None
+        ]
 
 
 def same_operators(
@@ -116,20 +126,25 @@ class _Search:
         self.found: dict[int, int] = {}
 
     def add(self, operator: Operator) -> None:
-        """Find an operator's counterpart; those in front of it are known."""
+        """Find an operator's counterpart; those before it are known."""
         shape = result_of(self._ours.model, operator).shape
         taken = set(self.found.values())
-        rows = [
-            row
-            for row in self._others
-            if row.index not in taken and result_of(self._theirs.model, row).shape == shape
+        candidates = [
+            candidate
+            for candidate in self._others
+            if candidate.index not in taken
+            and result_of(self._theirs.model, candidate).shape == shape
         ]
-        same = [row for row in rows if self._takes_the_same(operator, row)]
+        same = [candidate for candidate in candidates if self._takes_the_same(operator, candidate)]
         if len(same) > 1:
-            same = [row for row in same if self._named.get(operator.index) == row.index] or same
-        row = same[0] if len(same) == 1 else self._by_numbers(operator, same or rows)
-        if row is not None:
-            self.found[operator.index] = row.index
+            same = [
+                candidate
+                for candidate in same
+                if self._named.get(operator.index) == candidate.index
+            ] or same
+        counterpart = same[0] if len(same) == 1 else self._by_numbers(operator, same or candidates)
+        if counterpart is not None:
+            self.found[operator.index] = counterpart.index
 
     def _takes_the_same(self, operator: Operator, other: Operator) -> bool:
         if operator.kind != other.kind:
@@ -141,19 +156,22 @@ class _Search:
         constants = self._ours.constants(operator), self._theirs.constants(other)
         return taken == self._theirs.sources(other) and _near(*constants)
 
-    def _by_numbers(self, operator: Operator, rows: Sequence[Operator]) -> Operator | None:
+    def _by_numbers(self, operator: Operator, candidates: Sequence[Operator]) -> Operator | None:
         """Return the operator that gives nearly the same, if it is of one name or type."""
         own = self._ours.sketch(operator)
-        sketches = [self._theirs.sketch(row) for row in rows]
-        if own is None or any(row is None or row.shape != own.shape for row in sketches):
+        sketches = [self._theirs.sketch(candidate) for candidate in candidates]
+        if own is None or any(each is None or each.shape != own.shape for each in sketches):
             return None
-        far = [distance(own, row) for row in sketches if row is not None]
-        index = nearest(far, [row.tobytes() for row in sketches if row is not None], ALIKE)
+        far = [distance(own, each) for each in sketches if each is not None]
+        index = nearest(far, [each.tobytes() for each in sketches if each is not None], ALIKE)
         if index is None:
             return None
-        row = rows[index]
-        is_known = row.kind == operator.kind or self._named.get(operator.index) == row.index
-        return row if is_known else None
+        counterpart = candidates[index]
+        is_known = (
+            counterpart.kind == operator.kind
+            or self._named.get(operator.index) == counterpart.index
+        )
+        return counterpart if is_known else None
 
 
 def _real(array: Array, tensor: Tensor) -> Array:
@@ -165,8 +183,8 @@ def _real(array: Array, tensor: Tensor) -> Array:
     if len(quantization.scale) > 1:
         shape[1 + quantization.axis] = -1
     scale, zero = (
-        np.asarray(row, np.float64).reshape(shape if len(row) > 1 else [1])
-        for row in (quantization.scale, quantization.zero_point or (0,))
+        np.asarray(each, np.float64).reshape(shape if len(each) > 1 else [1])
+        for each in (quantization.scale, quantization.zero_point or (0,))
     )
     return (array.astype(np.float64) - zero) * scale
 
@@ -198,18 +216,18 @@ def by_parts_of_name(model: Model, operator: Operator) -> Hashable:
 
 def _named(model: Model, floating: Model) -> dict[int, int]:
     """Return operators with those of their name, by index: the most exact form first."""
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for form in (by_name, by_plain_name, by_parts_of_name):
-        left = _unique(model, form, set(found))
-        right = _unique(floating, form, set(found.values()))
-        found |= {index: right[name] for name, index in left.items() if name in right}
-    return found
+        left = _unique(model, form, set(pairs))
+        right = _unique(floating, form, set(pairs.values()))
+        pairs |= {index: right[name] for name, index in left.items() if name in right}
+    return pairs
 
 
 def _unique(model: Model, form: Form, taken: set[int]) -> dict[Hashable, int]:
     """Return operators by a form that only one of them has."""
-    rows: dict[Hashable, list[int]] = {}
-    for row in computing(model):
-        if row.index not in taken:
-            rows.setdefault(form(model, row), []).append(row.index)
-    return {name: members[0] for name, members in rows.items() if len(members) == 1}
+    of_form: dict[Hashable, list[int]] = {}
+    for operator in computing(model):
+        if operator.index not in taken:
+            of_form.setdefault(form(model, operator), []).append(operator.index)
+    return {name: members[0] for name, members in of_form.items() if len(members) == 1}

@@ -57,7 +57,7 @@ class TfliteComparison:
         self.name = self.model.name
         report = self.artifact.report
         self.layers: Layers = layers_of(self.model, report)
-        indices = {row.index: row.index for row in self.model.main.operators}
+        indices = {operator.index: operator.index for operator in self.model.main.operators}
         origins = () if report is None else report.origins
         self.observer = Observer(self.artifact, commands_of(origins, indices))
         self.matcher = Matcher(self.layers)
@@ -75,8 +75,8 @@ class TfliteComparison:
         main = self.model.main
         return (
             self.observer.keeps_state
-            or any(row.variable for row in main.tensors)
-            or any(row.kind in VARIABLE_KINDS for row in main.operators)
+            or any(tensor.variable for tensor in main.tensors)
+            or any(operator.kind in VARIABLE_KINDS for operator in main.operators)
         )
 
     @property
@@ -96,7 +96,7 @@ class TfliteComparison:
             self._count(one, truth)
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         main = self.model.main
         names = [main.tensors[index].name for index in main.outputs]
         maps = self.matcher.found()
@@ -119,7 +119,7 @@ class TfliteComparison:
         return layers, outputs_of(names, main.outputs, self._outputs, bounded, rounded)
 
     def _judges(self, meaning: NetworkMeaning) -> Iterator[PartMeaning]:
-        """Return what NPU operators must compute, in order."""
+        """Return the meaning of each NPU operator, in order."""
         for step in self.artifact.steps:
             if isinstance(step, NpuStep):
                 takes, gives = (
@@ -129,7 +129,7 @@ class TfliteComparison:
                 yield meaning.part(takes, gives)
 
     def _meant(self, inputs: Sequence[Array], seen: Seen) -> dict[int, Array]:
-        """Return what NPU operators had to give of what they took, by the model's tensors."""
+        """Return the arrays that NPU operators should have given, by the model's tensors."""
         main, tensors = self.model.main, self.model.main.tensors
         values = dict(zip(main.inputs, inputs, strict=True)) | {
             key: array.reshape(len(array), *tensors[key].shape)
@@ -137,10 +137,10 @@ class TfliteComparison:
             if (key := self._keys.get(index)) is not None
         }
         size = len(inputs[0]) if inputs else 1
-        found: dict[int, Array] = {}
+        meant: dict[int, Array] = {}
         for part in self._parts:
-            found |= part.infer(values, size)
-        return found
+            meant |= part.infer(values, size)
+        return meant
 
     def _reference(
         self, inputs: Sequence[Sequence[Array]], seen: Sequence[Seen]
@@ -149,14 +149,14 @@ class TfliteComparison:
         known: list[dict[int, Array]] = [{} for _ in inputs]
         values = self._first(inputs, known)
         for _ in range(MOST_PASSES):
-            found = self._within(seen, values, known)
-            if found is None:
+            key = self._within(seen, values, known)
+            if key is None:
                 break
-            for row, one, truth in zip(known, seen, values, strict=True):
-                array = self._nearest(one, found, truth[found])
+            for given, one, truth in zip(known, seen, values, strict=True):
+                array = self._nearest(one, key, truth[key])
                 assert array is not None
-                self._bounded.setdefault(found, Tally()).add(array, truth[found])
-                row[found] = array
+                self._bounded.setdefault(key, Tally()).add(array, truth[key])
+                given[key] = array
             values = self.micro.infer(inputs, known)
         return values if self.meaning is None else self._rounded_as(inputs, seen, values)
 
@@ -196,7 +196,7 @@ class TfliteComparison:
         values: Sequence[Mapping[int, Array]],
         known: Sequence[Mapping[int, Array]],
     ) -> int | None:
-        """Return the first tensor that differs within its bound, and that nobody has told yet."""
+        """Return the first tensor that differs within its bound, and that has not been told yet."""
         for layer in self.layers.rows:
             for key in layer.gives:
                 bound = self.bounds.get(key)
@@ -216,14 +216,14 @@ class TfliteComparison:
         return None
 
     def _nearest(self, seen: Seen, key: int, truth: Array) -> Array | None:
-        """Return what the NPU has for a tensor."""
+        """Return the NPU's array for a tensor."""
         for index, place in self._keys.items():
             array = seen.tensors.get(index)
             if place == key and array is not None and array.size == truth.size:
                 return array.reshape(truth.shape)
         layer = self.layers.maker[key]
-        rows = (row for inside in seen.inside.values() for row in inside)
-        return nearest(self.layers, rows, layer, key, truth)
+        maps = (written for inside in seen.inside.values() for written in inside)
+        return nearest(self.layers, maps, layer, key, truth)
 
     def _count(self, seen: Seen, truth: Mapping[int, Array]) -> None:
         for index, array in seen.tensors.items():
@@ -232,9 +232,9 @@ class TfliteComparison:
             if reference is None or not _fits(array, reference):
                 continue
             self._tensors.setdefault(key, Tally()).add(array.reshape(reference.shape), reference)
-        for place, rows in seen.inside.items():
-            for row in rows:
-                self.matcher.add(place, row, truth)
+        for place, maps in seen.inside.items():
+            for written in maps:
+                self.matcher.add(place, written, truth)
         given = self.artifact.contents.outputs
         for tally, index, key in zip(self._outputs, given, self.model.main.outputs, strict=True):
             tally.add(seen.tensors[index].reshape(truth[key].shape), truth[key])
@@ -261,7 +261,7 @@ def _model_tensors(model: Model, artifact: Artifact) -> Iterator[tuple[int, int]
 
 
 def _unique(model: Model) -> dict[str, int]:
-    found: dict[str, list[int]] = {}
-    for row in model.main.tensors:
-        found.setdefault(row.name, []).append(row.index)
-    return {name: rows[0] for name, rows in found.items() if len(rows) == 1}
+    indices: dict[str, list[int]] = {}
+    for tensor in model.main.tensors:
+        indices.setdefault(tensor.name, []).append(tensor.index)
+    return {name: members[0] for name, members in indices.items() if len(members) == 1}

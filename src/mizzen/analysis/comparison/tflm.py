@@ -30,34 +30,34 @@ Tensors = Mapping[int, Array]
 
 def layers_of(model: Model, report: CompileReport | None) -> Layers:
     """Return the operators of a model; `report` says which are on the CPU, and which are gone."""
-    on_cpu = {row.index for row in report.on_cpu} if report is not None else set[int]()
+    on_cpu = {placement.index for placement in report.on_cpu} if report is not None else set[int]()
     placements = () if report is None else report.placements
-    gone = {row.index for row in placements if not GONE.isdisjoint(row.reasons)}
+    gone = {placement.index for placement in placements if not GONE.isdisjoint(placement.reasons)}
     main = model.main
-    rows: list[Layer] = []
-    for row in main.operators:
-        if row.index in gone:
+    layers: list[Layer] = []
+    for operator in main.operators:
+        if operator.index in gone:
             continue
-        outputs = main.present(row.outputs)
-        rows.append(
+        outputs = main.present(operator.outputs)
+        layers.append(
             Layer(
-                row.index,
-                row.kind,
+                operator.index,
+                operator.kind,
                 outputs[0].name if outputs else "",
-                Device.CPU if row.index in on_cpu else Device.NPU,
-                tuple(index for index in row.inputs if index != ABSENT),
-                tuple(row.outputs),
+                Device.CPU if operator.index in on_cpu else Device.NPU,
+                tuple(index for index in operator.inputs if index != ABSENT),
+                tuple(operator.outputs),
             )
         )
-    return Layers(rows)
+    return Layers(layers)
 
 
 def constants_of(model: Model, size: int) -> dict[int, Array]:
     """Return the constants of a network, the same in each of `size` inferences."""
-    rows = ((row.index, row.values) for row in model.main.tensors if not row.variable)
+    held = ((tensor.index, tensor.values) for tensor in model.main.tensors if not tensor.variable)
     return {
         index: np.broadcast_to(values, (size, *values.shape))
-        for index, values in rows
+        for index, values in held
         if values is not None
     }
 
@@ -80,21 +80,21 @@ class MicroReference:
         """
         main = self.model.main
         given = set(known[0]) if known else set[int]()
-        rows = [
-            row.index
-            for row in main.operators
-            if not row.outputs or not all(index in given for index in row.outputs)
+        wanted = [
+            operator.index
+            for operator in main.operators
+            if not operator.outputs or not all(index in given for index in operator.outputs)
         ]
-        part = extract(self.model.record, rows, shown=given_by(self.model, rows))
-        kernels = CpuKernels(part.network, [self.model.origin(main.operators[i]) for i in rows])
+        part = extract(self.model.record, wanted, shown=given_by(self.model, wanted))
+        kernels = CpuKernels(part.network, [self.model.origin(main.operators[i]) for i in wanted])
         size = len(inputs[0][0]) if inputs[0] else 1
         runner = kernels if len(inputs) == 1 else kernels.session(size)
-        found: list[dict[int, Array]] = []
+        tensors: list[dict[int, Array]] = []
         for place, arrays in enumerate(inputs):
             values = constants_of(self.model, size)
             values.update(zip(main.inputs, arrays, strict=True))
             values.update(known[place] if known else {})
             results = runner.run([values[index] for index in part.inputs], size)
             values.update(zip(part.outputs, results, strict=True))
-            found.append(values)
-        return found
+            tensors.append(values)
+        return tensors

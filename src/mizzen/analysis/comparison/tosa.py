@@ -39,7 +39,7 @@ class TosaComparison:
     def __post_init__(self) -> None:
         self.layers = layers_of(self.graph)
         report = self.artifact.report
-        indices = {row.index: row.index for row in self.layers.rows}
+        indices = {layer.index: layer.index for layer in self.layers.rows}
         origins = () if report is None else report.origins
         self.observer = Observer(self.artifact, commands_of(origins, indices))
         self.matcher = Matcher(self.layers, HOPS)
@@ -53,7 +53,7 @@ class TosaComparison:
     @property
     def values_bytes(self) -> int:
         """Bytes of all tensors of one inference."""
-        values = (value for row in self.graph for value in row.results)
+        values = (value for operation in self.graph for value in operation.results)
         return max(1, sum(value.dtype.numpy.itemsize * _elements(value) for value in values))
 
     def stimuli(self, count: int, seed: int) -> list[Array]:
@@ -70,19 +70,19 @@ class TosaComparison:
             self._count(seen, self._values(shaped))
 
     def _values(self, inputs: Sequence[Array]) -> dict[Key, Array]:
-        found: dict[Key, Array] = {}
+        values: dict[Key, Array] = {}
 
         def trace(value: Value, array: Array) -> None:
-            found[value] = array
+            values[value] = array
 
         count = len(inputs[0]) if inputs else 1
         outputs = evaluate_batch(self.graph, inputs, count, trace=trace)
-        return found | dict(zip(self.graph.outputs, outputs, strict=True))
+        return values | dict(zip(self.graph.outputs, outputs, strict=True))
 
     def _count(self, seen: Seen, values: dict[Key, Array]) -> None:
-        for place, rows in seen.inside.items():
-            for row in rows:
-                self.matcher.add(place, row, values)
+        for place, maps in seen.inside.items():
+            for written in maps:
+                self.matcher.add(place, written, values)
         given = self.artifact.contents.outputs
         for tally, index, key in zip(self._outputs, given, self.graph.outputs, strict=True):
             array = seen.tensors[index].reshape(values[key].shape)
@@ -90,26 +90,33 @@ class TosaComparison:
             self._tensors[key] = tally
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
-        """Return what was found of layers, and of outputs."""
+        """Return the comparisons of layers, and of outputs."""
         maps = self.matcher.found()
         layers = judged(self.layers, self._tensors, maps, {}, {}, inside=bool(maps))
-        names = [row.name for row in self.artifact.outputs]
+        names = [info.name for info in self.artifact.outputs]
         return layers, outputs_of(names, self.graph.outputs, self._outputs, {})
 
 
 def layers_of(graph: Graph) -> Layers:
     """Return the operations of a file, by their index in it; constants are none."""
-    rows: list[Layer] = []
-    for place, row in enumerate(graph.sorted()):
-        if isinstance(row, Constant):
+    layers: list[Layer] = []
+    for place, operation in enumerate(graph.sorted()):
+        if isinstance(operation, Constant):
             continue
-        origin = row.origin
+        origin = operation.origin
         index = place if origin is None or origin.operator is None else origin.operator
         name = (origin.name if origin is not None else None) or ""
-        rows.append(
-            Layer(index, row.kind, name, Device.NPU, tuple(row.operands), tuple(row.results))
+        layers.append(
+            Layer(
+                index,
+                operation.kind,
+                name,
+                Device.NPU,
+                tuple(operation.operands),
+                tuple(operation.results),
+            )
         )
-    return Layers(rows)
+    return Layers(layers)
 
 
 def _elements(value: Value) -> int:

@@ -37,27 +37,33 @@ def judged(
     whole    whether what NPU operators give is judged by what they take, whatever is inside
     """
     seen: dict[Key, tuple[Tally, bool]] = {}
-    for found in maps.values():
-        before = seen.get(found.key)
-        if before is None or found.tally.share < before[0].share:
-            seen[found.key] = found.tally, found.certain
+    for match in maps.values():
+        before = seen.get(match.key)
+        if before is None or match.tally.share < before[0].share:
+            seen[match.key] = match.tally, match.certain
     seen.update({key: (tally, True) for key, tally in tensors.items()})
     seen.update({key: (tally, True) for key, tally in bounded.items()})
-    rows = [_seen(row, seen, bounds, bounded, rounded) for row in layers.rows]
-    rows = [row or _unseen(layers, layer) for row, layer in zip(rows, layers.rows, strict=True)]
-    found = _settled(layers, rows, seen, inside=inside)
-    return tuple(_as_whole(layers, rows, row) if whole else row for row in found)
+    comparisons = [_seen(layer, seen, bounds, bounded, rounded) for layer in layers.rows]
+    comparisons = [
+        comparison or _unseen(layers, layer)
+        for comparison, layer in zip(comparisons, layers.rows, strict=True)
+    ]
+    settled = _settled(layers, comparisons, seen, inside=inside)
+    return tuple(
+        _as_whole(layers, comparisons, comparison) if whole else comparison
+        for comparison in settled
+    )
 
 
 def _as_whole(
-    layers: Layers, rows: Sequence[LayerComparison], row: LayerComparison
+    layers: Layers, comparisons: Sequence[LayerComparison], comparison: LayerComparison
 ) -> LayerComparison:
-    """Return what was found of a layer that is judged with those behind it, if nothing else was."""
-    if row.outcome is not Outcome.UNSEEN or row.device is not Device.NPU:
-        return row
-    found = {other.index: other for other in rows}
-    behind = sorted(_seen_behind(layers, layers.by_index[row.index], found))
-    return replace(row, outcome=Outcome.WHOLE, into=behind[0]) if behind else row
+    """Return the comparison of a layer that is judged with those after it, if nothing else was."""
+    if comparison.outcome is not Outcome.UNSEEN or comparison.device is not Device.NPU:
+        return comparison
+    by_index = {other.index: other for other in comparisons}
+    behind = sorted(_seen_behind(layers, layers.by_index[comparison.index], by_index))
+    return replace(comparison, outcome=Outcome.WHOLE, into=behind[0]) if behind else comparison
 
 
 def _seen(
@@ -72,7 +78,7 @@ def _seen(
         return None
     tallies = [seen[key][0] for key in keys]
     outcome = Outcome.EQUAL
-    if any(row.differing for row in tallies):
+    if any(tally.differing for tally in tallies):
         within = all(key in bounded for key in keys if seen[key][0].differing)
         outcome = Outcome.BOUNDED if within else Outcome.DIFFERS
         if within and any(key in rounded for key in keys):
@@ -83,10 +89,10 @@ def _seen(
         layer.name,
         layer.device,
         outcome,
-        elements=sum(row.elements for row in tallies),
-        differing=sum(row.differing for row in tallies),
-        steps=max(row.steps for row in tallies),
-        first=next((row.first for row in tallies if row.first is not None), None),
+        elements=sum(tally.elements for tally in tallies),
+        differing=sum(tally.differing for tally in tallies),
+        steps=max(tally.steps for tally in tallies),
+        first=next((tally.first for tally in tallies if tally.first is not None), None),
         bound_steps=max((bounds[key].steps for key in keys if key in bounds), default=0),
     )
 
@@ -97,7 +103,7 @@ def _unseen(layers: Layers, layer: Layer) -> LayerComparison:
 
 def _settled(
     layers: Layers,
-    rows: Sequence[LayerComparison],
+    comparisons: Sequence[LayerComparison],
     seen: Mapping[Key, tuple[Tally, bool]],
     *,
     inside: bool,
@@ -106,54 +112,57 @@ def _settled(
 
     inside  whether anything inside of NPU operators was seen
     """
-    found = {row.index: row for row in rows}
-    differs = {row.index for row in rows if row.outcome is Outcome.DIFFERS}
-    for row in rows:
-        layer = layers.by_index[row.index]
-        if row.index in differs and _is_doubtful(layer, seen):
-            behind = set(_seen_behind(layers, layer, found))
+    by_index = {each.index: each for each in comparisons}
+    differs = {each.index for each in comparisons if each.outcome is Outcome.DIFFERS}
+    for comparison in comparisons:
+        layer = layers.by_index[comparison.index]
+        if comparison.index in differs and _is_doubtful(layer, seen):
+            behind = set(_seen_behind(layers, layer, by_index))
             if not behind & differs:
-                found[row.index] = _unseen(layers, layer)
-                differs.discard(row.index)
-    unread = set(_unread(layers, rows, found))
+                by_index[comparison.index] = _unseen(layers, layer)
+                differs.discard(comparison.index)
+    unread = set(_unread(layers, comparisons, by_index))
     differs -= unread
-    for row in found.values():
-        layer = layers.by_index[row.index]
-        if row.index in unread:
-            yield replace(row, outcome=Outcome.UNREAD)
-        elif row.index in differs and set(_seen_before(layers, layer, found)) & differs:
-            yield replace(row, outcome=Outcome.INHERITED)
-        elif row.outcome is Outcome.UNSEEN and not layer.gives and inside:
+    for comparison in by_index.values():
+        layer = layers.by_index[comparison.index]
+        if comparison.index in unread:
+            yield replace(comparison, outcome=Outcome.UNREAD)
+        elif comparison.index in differs and set(_seen_before(layers, layer, by_index)) & differs:
+            yield replace(comparison, outcome=Outcome.INHERITED)
+        elif comparison.outcome is Outcome.UNSEEN and not layer.gives and inside:
             # Assigning a variable gives no tensor: its state is what it takes, seen there.
-            into = max(_seen_before(layers, layer, found), default=None)
-            yield replace(row, outcome=Outcome.FUSED, into=into)
-        elif row.outcome is Outcome.UNSEEN:
-            into = next(iter(sorted(_seen_behind(layers, layer, found))), None)
-            shown = inside or row.device is Device.CPU
+            into = max(_seen_before(layers, layer, by_index), default=None)
+            yield replace(comparison, outcome=Outcome.FUSED, into=into)
+        elif comparison.outcome is Outcome.UNSEEN:
+            into = next(iter(sorted(_seen_behind(layers, layer, by_index))), None)
+            shown = inside or comparison.device is Device.CPU
             outcome = Outcome.FUSED if shown and into is not None else Outcome.UNSEEN
             into = into if shown else None
-            yield replace(row, outcome=outcome, into=into)
+            yield replace(comparison, outcome=outcome, into=into)
         else:
-            yield row
+            yield comparison
 
 
 def _unread(
-    layers: Layers, rows: Sequence[LayerComparison], found: Mapping[int, LayerComparison]
+    layers: Layers, comparisons: Sequence[LayerComparison], by_index: Mapping[int, LayerComparison]
 ) -> Iterator[int]:
     """Return the layers on the CPU that differ in nothing that later ones read.
 
     Both sides compute them on the same kernels: what differs of equal inputs was never written.
     """
     unread = set[int]()
-    for row in reversed(rows):
-        layer = layers.by_index[row.index]
-        if found[row.index].outcome is not Outcome.DIFFERS or row.device is not Device.CPU:
+    for comparison in reversed(comparisons):
+        layer = layers.by_index[comparison.index]
+        if (
+            by_index[comparison.index].outcome is not Outcome.DIFFERS
+            or comparison.device is not Device.CPU
+        ):
             continue
-        behind = set(_seen_behind(layers, layer, found))
-        wrong = {index for index in behind if found[index].outcome is not Outcome.EQUAL}
+        behind = set(_seen_behind(layers, layer, by_index))
+        wrong = {index for index in behind if by_index[index].outcome is not Outcome.EQUAL}
         if behind and wrong <= unread:
-            unread.add(row.index)
-            yield row.index
+            unread.add(comparison.index)
+            yield comparison.index
 
 
 def _is_doubtful(layer: Layer, seen: Mapping[Key, tuple[Tally, bool]]) -> bool:
@@ -161,36 +170,36 @@ def _is_doubtful(layer: Layer, seen: Mapping[Key, tuple[Tally, bool]]) -> bool:
 
 
 def _seen_behind(
-    layers: Layers, layer: Layer, found: Mapping[int, LayerComparison]
+    layers: Layers, layer: Layer, by_index: Mapping[int, LayerComparison]
 ) -> Iterator[int]:
     """Return the nearest layers computed from one of which something was seen."""
     waiting, done = layers.users(layer), set[int]()
     while waiting:
-        row = waiting.pop()
-        if row.index in done:
+        user = waiting.pop()
+        if user.index in done:
             continue
-        done.add(row.index)
-        if found[row.index].outcome is Outcome.UNSEEN:
-            waiting += layers.users(row)
+        done.add(user.index)
+        if by_index[user.index].outcome is Outcome.UNSEEN:
+            waiting += layers.users(user)
         else:
-            yield row.index
+            yield user.index
 
 
 def _seen_before(
-    layers: Layers, layer: Layer, found: Mapping[int, LayerComparison]
+    layers: Layers, layer: Layer, by_index: Mapping[int, LayerComparison]
 ) -> Iterator[int]:
     """Return the nearest layers that one is computed from of which something was seen."""
     waiting, done = list(layer.takes), set[Key]()
     while waiting:
         key = waiting.pop()
-        row = layers.maker.get(key)
-        if key in done or row is None:
+        maker = layers.maker.get(key)
+        if key in done or maker is None:
             continue
         done.add(key)
-        if found[row.index].outcome is Outcome.UNSEEN:
-            waiting += row.takes
+        if by_index[maker.index].outcome is Outcome.UNSEEN:
+            waiting += maker.takes
         else:
-            yield row.index
+            yield maker.index
 
 
 def outputs_of(
@@ -200,12 +209,14 @@ def outputs_of(
     bounded: Mapping[Key, Tally],
     rounded: Container[Key] = (),
 ) -> tuple[OutputComparison, ...]:
-    """Return what was found of the network's outputs."""
-    rows: list[OutputComparison] = []
+    """Return the comparisons of the network's outputs."""
+    outputs: list[OutputComparison] = []
     for name, key, tally in zip(names, keys, tallies, strict=True):
-        found = bounded.get(key, tally)
-        outcome = Outcome.DIFFERS if found.differing else Outcome.EQUAL
+        counted = bounded.get(key, tally)
+        outcome = Outcome.DIFFERS if counted.differing else Outcome.EQUAL
         outcome = Outcome.BOUNDED if key in bounded else outcome
         outcome = Outcome.ROUNDED if key in rounded else outcome
-        rows.append(OutputComparison(name, outcome, found.elements, found.differing, found.steps))
-    return tuple(rows)
+        outputs.append(
+            OutputComparison(name, outcome, counted.elements, counted.differing, counted.steps)
+        )
+    return tuple(outputs)

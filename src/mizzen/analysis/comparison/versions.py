@@ -47,7 +47,7 @@ def version_of(
 
 
 def version_of_artifact(artifact: Artifact) -> Version:
-    """Say what an artifact costs, whoever compiled it; with its report in the model's own words."""
+    """Say what an artifact costs, whatever made it; with its report in the model's own words."""
     report = artifact.report
     if report is None:
         named = {"accelerator": artifact.accelerator} if artifact.accelerator else {}
@@ -61,32 +61,34 @@ def is_artifact(path: str | PathLike[str]) -> bool:
     data, name = file_of(path)
     if TFLITE.recognises(data, name):
         subgraphs = read_network(data, name).subgraphs
-        return any(is_npu(row) for subgraph in subgraphs for row in subgraph.operators)
+        return any(is_npu(operator) for subgraph in subgraphs for operator in subgraph.operators)
     return name.endswith(ARTIFACTS)
 
 
 def cost_of(
     artifact: Artifact, report: CompileReport | None, configuration: Mapping[str, str]
 ) -> Version:
-    """Return what an artifact costs: its streams' time, and the memories that it must have."""
+    """Return the costs of an artifact: its streams' time, and the memories that it must have."""
     cost, memory = cost_report(artifact), memory_report(artifact)
     layers = tuple(_operations(cost) if report is None else _layers(cost, report))
-    macs = sum(row.macs for row in cost.operations)
+    macs = sum(operation.macs for operation in cost.operations)
     return Version(
         model=memory.model,
         configuration=dict(configuration),
         operators=len(layers),
-        cpu_operators=sum(row.device is Device.CPU for row in layers),
+        cpu_operators=sum(layer.device is Device.CPU for layer in layers),
         macs=macs if report is None else report.macs,
         cycles=cost.cycles,
         compiler_cycles=cost.compiler_cycles,
         utilisation=_utilisation(cost),
         sram_bytes=memory.by_memory.get(SRAM, 0),
         flash_bytes=sum(
-            row.used_bytes for row in memory.areas if row.area == CONSTANTS and row.memory != SRAM
+            area.used_bytes
+            for area in memory.areas
+            if area.area == CONSTANTS and area.memory != SRAM
         ),
         file_bytes=memory.file_bytes,
-        areas={f"{row.area} in {row.memory}": row.used_bytes for row in memory.areas},
+        areas={f"{area.area} in {area.memory}": area.used_bytes for area in memory.areas},
         peak=_peak(memory),
         layers=layers,
     )
@@ -94,38 +96,46 @@ def cost_of(
 
 def _utilisation(cost: CostReport) -> float | None:
     """Return the multiply-accumulates of the NPU's part over what its array could have done."""
-    rate = max((row.macs_per_cycle for row in cost.operations), default=0)
+    rate = max((operation.macs_per_cycle for operation in cost.operations), default=0)
     possible = rate * cost.npu_cycles
-    done = sum(row.macs for row in cost.operations if row.device is Device.NPU)
+    done = sum(operation.macs for operation in cost.operations if operation.device is Device.NPU)
     return done / possible if possible else None
 
 
 def _peak(memory: MemoryReport) -> dict[str, int]:
-    """Return what is alive in SRAM where the most is, by name."""
-    areas = [row for row in memory.areas if row.memory == SRAM and row.live_bytes]
+    """Return the bytes alive in SRAM at its peak, by name."""
+    areas = [area for area in memory.areas if area.memory == SRAM and area.live_bytes]
     if not areas:
         return {}
-    largest = max(areas, key=lambda row: max(row.live_bytes))
-    found: dict[str, int] = {}
-    for row in memory.alive_at(largest.peak, SRAM):
-        found[row.name] = found.get(row.name, 0) + row.size_bytes
-    return found
+    largest = max(areas, key=lambda area: max(area.live_bytes))
+    alive: dict[str, int] = {}
+    for allocation in memory.alive_at(largest.peak, SRAM):
+        alive[allocation.name] = alive.get(allocation.name, 0) + allocation.size_bytes
+    return alive
 
 
 def _operations(cost: CostReport) -> Iterator[LayerCost]:
-    """Return the operations of an artifact of which nobody says what they were made of."""
-    for row in cost.operations:
-        name = row.origin.name if row.origin is not None and row.origin.name else ""
-        yield LayerCost(row.index, row.name, name, row.device, row.cycles)
+    """Return the operations of an artifact of which it is not known what they were made of."""
+    for operation in cost.operations:
+        name = (
+            operation.origin.name if operation.origin is not None and operation.origin.name else ""
+        )
+        yield LayerCost(operation.index, operation.name, name, operation.device, operation.cycles)
 
 
 def _layers(cost: CostReport, report: CompileReport) -> Iterator[LayerCost]:
     """Return the model's operators; of a fused one the operation has the first one's name."""
     cycles: dict[object, int] = {}
-    for row in cost.operations:
-        if row.origin is not None:
-            what = row.origin.name if row.origin.operator is None else row.origin.operator
-            cycles[what] = cycles.get(what, 0) + row.cycles
-    for row in report.placements:
-        found = cycles.get(row.index, cycles.get(row.name, 0))
-        yield LayerCost(row.index, row.kind, row.name, Device(row.device), found)
+    for operation in cost.operations:
+        if operation.origin is not None:
+            what = (
+                operation.origin.name
+                if operation.origin.operator is None
+                else operation.origin.operator
+            )
+            cycles[what] = cycles.get(what, 0) + operation.cycles
+    for placement in report.placements:
+        spent = cycles.get(placement.index, cycles.get(placement.name, 0))
+        yield LayerCost(
+            placement.index, placement.kind, placement.name, Device(placement.device), spent
+        )

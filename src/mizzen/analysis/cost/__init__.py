@@ -1,7 +1,7 @@
 """What an artifact costs: every operation's time, what bounds it, and what crosses the buses.
 
 The NPU's part is timed from its command stream by its family's own model, so that any stream can be
-judged, whoever made it. CPU operators get an estimate of their core's. The compiler's own figures
+judged, whatever made it. CPU operators get an estimate of their core's. The compiler's own figures
 stand beside ours and are never taken for them.
 """
 

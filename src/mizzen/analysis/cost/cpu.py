@@ -54,14 +54,14 @@ def cpu_operations(
     step: Step, contents: Contents, core: Processor, ratio: float
 ) -> tuple[list[OperationCost], list[Span]]:
     """Return the operators of a step on the CPU; `ratio` is cycles of the NPU in one of the CPU."""
-    rows: list[OperationCost] = []
+    operations: list[OperationCost] = []
     spans: list[Span] = []
     now = 0
     for index, work in enumerate(_works(step, contents)):
         kind = CLASSES.get(work.kind, Class.OTHER)
         taken = max(1, math.ceil(core.cycles(kind, work.amount, work.outputs)))
         cycles = max(1, round(taken * ratio))
-        rows.append(
+        operations.append(
             OperationCost(
                 step=0,
                 index=index,
@@ -79,7 +79,7 @@ def cpu_operations(
         )
         spans.append(Span(Unit.CPU, index, now, now + cycles))
         now += cycles
-    return rows, spans
+    return operations, spans
 
 
 def _works(step: Step, contents: Contents) -> Iterator[Work]:
@@ -88,11 +88,11 @@ def _works(step: Step, contents: Contents) -> Iterator[Work]:
             return
         case CpuStep():
             model = read(step.network, step.origins[0].model or "")
-            for row, origin in zip(model.main.operators, step.origins, strict=True):
-                yield _operator(model.main, row, origin)
+            for operator, origin in zip(model.main.operators, step.origins, strict=True):
+                yield _operator(model.main, operator, origin)
         case VariableStep():
-            for row, origin in zip(step.operators, step.origins, strict=True):
-                yield Work(row.kind, origin, _size_bytes(step, contents))
+            for operator, origin in zip(step.operators, step.origins, strict=True):
+                yield Work(operator.kind, origin, _size_bytes(step, contents))
         case ControlStep():
             yield Work(step.operator.kind, step.origins[0], step.moved_bytes)
         case KernelStep():
@@ -104,16 +104,16 @@ def _works(step: Step, contents: Contents) -> Iterator[Work]:
                 yield Work(kind, None, amount)
 
 
-def _operator(subgraph: Subgraph, row: Operator, origin: Origin) -> Work:
-    outputs = subgraph.present(row.outputs)
-    inputs = [tensor for tensor in subgraph.present(row.inputs) if tensor.data is None]
-    products = macs(subgraph, row)
+def _operator(subgraph: Subgraph, operator: Operator, origin: Origin) -> Work:
+    outputs = subgraph.present(operator.outputs)
+    inputs = [tensor for tensor in subgraph.present(operator.inputs) if tensor.data is None]
+    products = macs(subgraph, operator)
     elements = sum(tensor.elements for tensor in outputs)
-    match CLASSES.get(row.kind, Class.OTHER):
+    match CLASSES.get(operator.kind, Class.OTHER):
         case Class.CONVOLUTION | Class.DEPTHWISE | Class.DENSE:
             amount = products or elements
         case Class.POOL:
-            window = int(row.options["filter_height"]) * int(row.options["filter_width"])
+            window = int(operator.options["filter_height"]) * int(operator.options["filter_width"])
             amount = elements * window
         case Class.MOVE:
             amount = sum(tensor.size_bytes or 0 for tensor in outputs)
@@ -121,7 +121,7 @@ def _operator(subgraph: Subgraph, row: Operator, origin: Origin) -> Work:
             amount = max([elements, *(tensor.elements for tensor in inputs)])
     taken = " and ".join("x".join(map(str, tensor.shape)) for tensor in inputs)
     given = " and ".join("x".join(map(str, tensor.shape)) for tensor in outputs)
-    return Work(row.kind, origin, amount, elements, products, f"{taken} -> {given}")
+    return Work(operator.kind, origin, amount, elements, products, f"{taken} -> {given}")
 
 
 def _size_bytes(step: VariableStep, contents: Contents) -> int:

@@ -29,35 +29,35 @@ def ethos_n_operations(program: Program) -> tuple[list[OperationCost], list[Span
     """Return the passes of a program. Raises E98x for passes that cannot be estimated."""
     capabilities = program.capabilities
     estimated = estimate(passes_of(program), capabilities)
-    units = [pass_units(row, found, capabilities) for row, found in estimated]
-    cycles = whole_steps(row.total for row in units)
-    rows: list[OperationCost] = []
+    units = [pass_units(each, statistics, capabilities) for each, statistics in estimated]
+    cycles = whole_steps(each.total for each in units)
+    operations: list[OperationCost] = []
     spans: list[Span] = []
     now = 0
-    for index, ((row, figures), at_work, count) in enumerate(
+    for index, ((pass_, figures), at_work, count) in enumerate(
         zip(estimated, units, cycles, strict=True)
     ):
-        rows.append(_row((row, figures), at_work, index, (now, now + count), capabilities))
+        operations.append(_row((pass_, figures), at_work, index, (now, now + count), capabilities))
         spans += _spans(at_work, index, now, now + count)
         now += count
-    return rows, spans
+    return operations, spans
 
 
 def _row(
-    found: tuple[Pass, Statistics],
+    estimated: tuple[Pass, Statistics],
     units: PassCycles,
     index: int,
     time: tuple[int, int],
     capabilities: Capabilities,
 ) -> OperationCost:
-    row, figures = found
+    pass_, figures = estimated
     macs = figures.mce.operations // 2
     macs_per_cycle = capabilities.igs * capabilities.ogs * capabilities.mac_units_per_og
     start, end = time
     return OperationCost(
         step=0,
         index=index,
-        name=type(row.command).__name__,
+        name=type(pass_.command).__name__,
         device=Device.NPU,
         origin=Origin(),
         start_cycles=start,
@@ -88,7 +88,8 @@ def _causes(units: PassCycles, ideal: float) -> dict[Bound, float]:
 def _traffic(figures: Statistics) -> Iterator[Traffic]:
     maps, weights = (figures.input, figures.output), figures.weights.traffic
     read, written, constants = (
-        row.dram_parallel_bytes + row.dram_non_parallel_bytes for row in (*maps, weights)
+        traffic.dram_parallel_bytes + traffic.dram_non_parallel_bytes
+        for traffic in (*maps, weights)
     )
     if read or written:
         yield Traffic(DRAM, "", Purpose.FEATURE_MAP, read, written)

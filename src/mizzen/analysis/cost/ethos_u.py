@@ -37,68 +37,74 @@ def ethos_u_operations(
 ) -> tuple[list[OperationCost], list[Span]]:
     """Return the operations of a stream, timed in a system, and when units are at work."""
     timed = estimate(program, configuration)
-    cycles = whole_steps(row.cycles for row in timed)
-    rows = [
-        _row(row, index, count, configuration)
-        for index, (row, count) in enumerate(zip(timed, cycles, strict=True))
+    cycles = whole_steps(operation.cycles for operation in timed)
+    operations = [
+        _row(operation, index, count, configuration)
+        for index, (operation, count) in enumerate(zip(timed, cycles, strict=True))
     ]
-    rows = list(_of_operators(rows))
-    spans = [span for index, row in enumerate(timed) for span in _spans(row, index)]
+    operations = list(_of_operators(operations))
+    spans = [span for index, operation in enumerate(timed) for span in _spans(operation, index)]
     total = sum(cycles)
-    return rows, [_within(span, total) for span in spans]
+    return operations, [_within(span, total) for span in spans]
 
 
-def _of_operators(rows: Sequence[OperationCost]) -> Iterator[OperationCost]:
+def _of_operators(operations: Sequence[OperationCost]) -> Iterator[OperationCost]:
     """Return operations, kernels of no known operator as ones of the next that has one.
 
     The compiler makes several operations of some operators, and says of the last whose it is.
     """
     owners: list[Origin | None] = []
     known: Origin | None = None
-    for row in reversed(rows):
-        if row.name != TRANSFER and row.origin is not None and row.origin.operator is not None:
-            known = row.origin
-        owners.append(known)
-    for row, owner in zip(rows, reversed(owners), strict=True):
+    for operation in reversed(operations):
         if (
-            row.name == TRANSFER
-            or owner is None
-            or row.origin is None
-            or row.origin.operator is not None
+            operation.name != TRANSFER
+            and operation.origin is not None
+            and operation.origin.operator is not None
         ):
-            yield row
+            known = operation.origin
+        owners.append(known)
+    for operation, owner in zip(operations, reversed(owners), strict=True):
+        if (
+            operation.name == TRANSFER
+            or owner is None
+            or operation.origin is None
+            or operation.origin.operator is not None
+        ):
+            yield operation
         else:
-            yield replace(row, origin=replace(owner, command=row.origin.command))
+            yield replace(operation, origin=replace(owner, command=operation.origin.command))
 
 
-def _row(row: Timed, index: int, cycles: int, configuration: EthosUConfiguration) -> OperationCost:
+def _row(
+    timed: Timed, index: int, cycles: int, configuration: EthosUConfiguration
+) -> OperationCost:
     return OperationCost(
         step=0,
         index=index,
-        name=row.work.name,
+        name=timed.work.name,
         device=Device.NPU,
-        origin=row.work.origin,
-        start_cycles=round(row.start),
-        end_cycles=round(row.end),
+        origin=timed.work.origin,
+        start_cycles=round(timed.start),
+        end_cycles=round(timed.end),
         cycles=cycles,
-        causes=whole_parts(_bounds(row, configuration), cycles),
-        macs=row.work.macs if isinstance(row.work, KernelWork) else 0,
+        causes=whole_parts(_bounds(timed, configuration), cycles),
+        macs=timed.work.macs if isinstance(timed.work, KernelWork) else 0,
         macs_per_cycle=configuration.accelerator.macs,
-        shape=_shape(row.work),
-        detail=_detail(row.work),
-        channels=_channels(row.work),
-        paid_channels=_paid_channels(row.work),
-        traffic=tuple(_traffic(row)),
-        compiler_cycles=row.vela_cycles,
+        shape=_shape(timed.work),
+        detail=_detail(timed.work),
+        channels=_channels(timed.work),
+        paid_channels=_paid_channels(timed.work),
+        traffic=tuple(_traffic(timed)),
+        compiler_cycles=timed.vela_cycles,
     )
 
 
-def _bounds(row: Timed, configuration: EthosUConfiguration) -> Mapping[Bound, float]:
-    found: dict[Bound, float] = {}
-    for (cause, port), share in row.causes.items():
+def _bounds(timed: Timed, configuration: EthosUConfiguration) -> Mapping[Bound, float]:
+    bounds: dict[Bound, float] = {}
+    for (cause, port), share in timed.causes.items():
         bound = _bound(cause, port, configuration)
-        found[bound] = found.get(bound, 0.0) + share
-    return found
+        bounds[bound] = bounds.get(bound, 0.0) + share
+    return bounds
 
 
 def _bound(cause: Cause, port: Port | None, configuration: EthosUConfiguration) -> Bound:
@@ -107,9 +113,9 @@ def _bound(cause: Cause, port: Port | None, configuration: EthosUConfiguration) 
     return Bound[cause.name]
 
 
-def _traffic(row: Timed) -> Iterator[Traffic]:
+def _traffic(timed: Timed) -> Iterator[Traffic]:
     sums: dict[tuple[str, str, Purpose], tuple[int, int]] = {}
-    for use in row.uses:
+    for use in timed.uses:
         key = use.bus.memory.value, use.bus.port.value, _purpose(use.held)
         read, written = sums.get(key, (0, 0))
         sums[key] = read + use.read_bytes, written + use.written_bytes
@@ -128,7 +134,7 @@ def _size(shape: tuple[int, int, int]) -> str:
 def _shape(work: KernelWork | TransferWork) -> str:
     if isinstance(work, TransferWork):
         return f"{work.destination.bytes_:,} bytes"
-    taken = " and ".join(_size(row.map.shape) for row in work.blocks.inputs)
+    taken = " and ".join(_size(item.map.shape) for item in work.blocks.inputs)
     return f"{taken} -> {_size(work.blocks.shape)}" if taken else f"-> {_size(work.blocks.shape)}"
 
 
@@ -155,27 +161,27 @@ def _channels(work: KernelWork | TransferWork) -> tuple[int, int] | None:
 
 def _paid_channels(work: KernelWork | TransferWork) -> tuple[int, int] | None:
     """Return the channels of whole steps of the array."""
-    found = _channels(work)
-    if found is None or isinstance(work, TransferWork):
+    channels = _channels(work)
+    if channels is None or isinstance(work, TransferWork):
         return None
     steps = (INPUT_DEPTH if work.part_kernel else work.slab, work.cores * work.microblock[2])
-    taken, given = (-(-count // step) * step for count, step in zip(found, steps, strict=True))
+    taken, given = (-(-count // step) * step for count, step in zip(channels, steps, strict=True))
     return taken, given
 
 
-def _spans(row: Timed, index: int) -> Iterator[Span]:
-    if row.stages is None:
-        yield Span(Unit.DMA, index, round(row.start), round(row.end))
+def _spans(timed: Timed, index: int) -> Iterator[Span]:
+    if timed.stages is None:
+        yield Span(Unit.DMA, index, round(timed.start), round(timed.end))
         return
-    stages = row.stages
-    start = row.end - stages.drain_cycles - stages.main_cycles
+    stages = timed.stages
+    start = timed.end - stages.drain_cycles - stages.main_cycles
     for unit, busy, first in (
         (Unit.MAC, stages.mac_cycles, start),
         (Unit.WEIGHTS, stages.decode_cycles, start),
-        (Unit.OUTPUT, stages.output_cycles, max(start, row.end - stages.main_cycles)),
+        (Unit.OUTPUT, stages.output_cycles, max(start, timed.end - stages.main_cycles)),
     ):
         if busy:
-            yield Span(unit, index, round(first), round(min(first + max(busy, 1.0), row.end)))
+            yield Span(unit, index, round(first), round(min(first + max(busy, 1.0), timed.end)))
 
 
 def _within(span: Span, total: int) -> Span:

@@ -18,7 +18,7 @@ WORD_BYTES = 4
 
 
 def of_model(
-    rows: Sequence[OperationCost], report: CompileReport | None
+    operations: Sequence[OperationCost], report: CompileReport | None
 ) -> Iterator[OperationCost]:
     """Return operations, those on the CPU with the model's operators that they are.
 
@@ -26,7 +26,7 @@ def of_model(
     a report the artifact is all that is known, and its own indices stay.
     """
     if report is None:
-        yield from rows
+        yield from operations
         return
     named: dict[tuple[str | None, str | None], OperatorPlacement] = {}
     waiting: dict[str, deque[OperatorPlacement]] = {}
@@ -34,32 +34,37 @@ def of_model(
         named.setdefault((place.kind, place.name), place)
     for place in report.on_cpu:
         waiting.setdefault(place.kind, deque()).append(place)
-    for row in rows:
-        origin = row.origin
-        if row.device is not Device.CPU:
-            yield row
+    for operation in operations:
+        origin = operation.origin
+        if operation.device is not Device.CPU:
+            yield operation
             continue
         if origin is None:
-            queue = waiting.get(row.name)
-            found = queue.popleft() if queue else None
+            queue = waiting.get(operation.name)
+            placement = queue.popleft() if queue else None
         else:
-            found = named.get((origin.kind, origin.name))
-        if found is not None:
-            yield replace(row, origin=Origin(report.model, found.index, found.kind, found.name))
+            placement = named.get((origin.kind, origin.name))
+        if placement is not None:
+            yield replace(
+                operation,
+                origin=Origin(report.model, placement.index, placement.kind, placement.name),
+            )
         elif origin is not None:
-            yield replace(row, origin=replace(origin, operator=None))
+            yield replace(operation, origin=replace(origin, operator=None))
         else:
-            yield row
+            yield operation
 
 
-def of_commands(rows: list[OperationCost], origins: Mapping[int, Origin]) -> list[OperationCost]:
+def of_commands(
+    operations: list[OperationCost], origins: Mapping[int, Origin]
+) -> list[OperationCost]:
     """Return the passes of a stream with their commands, whose origins go by byte offset.
 
     As they are where there is not one for each.
     """
-    if len(origins) != len(rows):
-        return rows
+    if len(origins) != len(operations):
+        return operations
     return [
-        replace(row, origin=replace(origin, command=offset // WORD_BYTES))
-        for row, (offset, origin) in zip(rows, sorted(origins.items()), strict=True)
+        replace(operation, origin=replace(origin, command=offset // WORD_BYTES))
+        for operation, (offset, origin) in zip(operations, sorted(origins.items()), strict=True)
     ]

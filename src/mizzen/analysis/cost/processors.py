@@ -84,8 +84,8 @@ TINY_M85 = "MLPerf Tiny 1.2, Renesas, EK-RA8D1 at 480 MHz, TensorFlow Lite Micro
 ALIF_M55 = "MobileNetV2 on Alif E8, ExecuTorch with CMSIS-NN, pytorch/executorch issue 17651"
 
 PROCESSORS: dict[str, Processor] = {
-    row.name: row
-    for row in (
+    processor.name: processor
+    for processor in (
         #          name          conv  dw   dense out  pool elem func   move  other call error
         Processor("cortex-m4", 3.55, 7.1, 3.91, 25.0, 4.0, 25.0, 120.0, 1.0, 60.0, 1000, 1.1,
                   TINY_M4),
@@ -104,8 +104,8 @@ as the networks do not tell them apart. `dense` of M55 is M85's, `elementwise` i
 
 def find_processor(name: str) -> Processor:
     """Return the core of that name. E571 if there is no row for it."""
-    row = PROCESSORS.get(name.lower())
-    if row is None:
+    processor = PROCESSORS.get(name.lower())
+    if processor is None:
         known = list(PROCESSORS)
         close = difflib.get_close_matches(name.lower(), known, n=1)
         raise fail(
@@ -113,4 +113,4 @@ def find_processor(name: str) -> Processor:
             f"the core must be {', '.join(known[:-1])} or {known[-1]}, not {name!r}",
             help=f"did you mean {close[0]}?" if close else None,
         )
-    return row
+    return processor

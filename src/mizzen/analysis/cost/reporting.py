@@ -51,16 +51,16 @@ def cost_report(
     if processor_clock_hz is not None and not processor_clock_hz > 0:
         raise fail("E572", f"a core's clock must be above 0 Hz, not {processor_clock_hz}")
     ratio = clock_hz / (processor_clock_hz or clock_hz)
-    rows, spans = _operations(artifact, artifact.contents, _Clocks(chosen, core, ratio))
+    operations, spans = _operations(artifact, artifact.contents, _Clocks(chosen, core, ratio))
     report = artifact.report
     return CostReport(
         model=report.model if report is not None else artifact.name,
         configuration=_named(artifact, chosen),
         clock_hz=clock_hz,
-        processor=core.name if any(row.processor_cycles for row in rows) else "",
-        operations=tuple(rows),
+        processor=core.name if any(operation.processor_cycles for operation in operations) else "",
+        operations=tuple(operations),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
-        compiler_cycles=report.cycles if report is not None else _compilers(rows),
+        compiler_cycles=report.cycles if report is not None else _compilers(operations),
     )
 
 
@@ -77,25 +77,25 @@ def _operations(
     artifact: Artifact, contents: Contents, clocks: _Clocks
 ) -> tuple[list[OperationCost], list[Span]]:
     """Return the operations of a subgraph; what its operators execute is there once."""
-    rows: list[OperationCost] = []
+    operations: list[OperationCost] = []
     spans: list[Span] = []
     own: list[int] = []
     start = 0
     for number, step in enumerate(contents.steps):
         parts = [_step(step, contents, clocks)]
-        own += range(len(rows), len(rows) + len(parts[0][0]))
+        own += range(len(operations), len(operations) + len(parts[0][0]))
         if isinstance(step, ControlStep):
             below = (contents.below[index] for index in step.callees)
-            parts += [_operations(artifact, row, clocks) for row in below]
-        for found, found_spans in parts:
-            first = len(rows)
-            rows += [_placed(row, number, first, start) for row in found]
+            parts += [_operations(artifact, subgraph, clocks) for subgraph in below]
+        for costs, found_spans in parts:
+            first = len(operations)
+            operations += [_placed(each, number, first, start) for each in costs]
             spans += [_moved(span, first, start) for span in found_spans]
-            start += sum(row.cycles for row in found)
-    told = of_model([rows[place] for place in own], artifact.report_of(contents))
-    for place, row in zip(own, told, strict=True):
-        rows[place] = row
-    return rows, spans
+            start += sum(each.cycles for each in costs)
+    told = of_model([operations[place] for place in own], artifact.report_of(contents))
+    for place, operation in zip(own, told, strict=True):
+        operations[place] = operation
+    return operations, spans
 
 
 def _step(
@@ -105,29 +105,33 @@ def _step(
         case NpuStep(program=Program() as program) if clocks.chosen is not None:
             return ethos_u_operations(program, clocks.chosen)
         case NpuStep(program=NpuProgram() as program):
-            found, spans = ethos_n_operations(program.program)
-            return of_commands(found, program.origins), spans
+            passes, spans = ethos_n_operations(program.program)
+            return of_commands(passes, program.origins), spans
         case NpuStep():
             raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
         case _:
             return cpu_operations(step, contents, clocks.core, clocks.ratio)
 
 
-def _compilers(rows: Sequence[OperationCost]) -> int | None:
+def _compilers(operations: Sequence[OperationCost]) -> int | None:
     """Add up what the compiler's formula gives; None where it says nothing."""
-    known = [row.compiler_cycles for row in rows if row.compiler_cycles is not None]
+    known = [
+        operation.compiler_cycles
+        for operation in operations
+        if operation.compiler_cycles is not None
+    ]
     return sum(known) if known else None
 
 
-def _placed(row: OperationCost, step: int, first: int, start: int) -> OperationCost:
+def _placed(operation: OperationCost, step: int, first: int, start: int) -> OperationCost:
     if not (step or first or start):
-        return row
+        return operation
     return replace(
-        row,
+        operation,
         step=step,
-        index=first + row.index,
-        start_cycles=start + row.start_cycles,
-        end_cycles=start + row.end_cycles,
+        index=first + operation.index,
+        start_cycles=start + operation.start_cycles,
+        end_cycles=start + operation.end_cycles,
     )
 
 
@@ -145,7 +149,7 @@ def configuration_of(
     Raises E570 for one that is asked for and has another accelerator.
     """
     name = artifact.accelerator
-    steps = (step for row in within(artifact.contents) for step in row.steps)
+    steps = (step for subgraph in within(artifact.contents) for step in subgraph.steps)
     if name is None or not any(
         isinstance(step, NpuStep) and isinstance(step.program, Program) for step in steps
     ):

@@ -10,13 +10,13 @@ Key = TypeVar("Key", bound=Hashable)
 
 def whole_steps(values: Iterable[float]) -> list[int]:
     """Round values so that each sum from the first on is the rounded sum."""
-    found: list[int] = []
+    steps: list[int] = []
     total, before = 0.0, 0
     for value in values:
         total += value
-        found.append(round(total) - before)
+        steps.append(round(total) - before)
         before = round(total)
-    return found
+    return steps
 
 
 def whole_parts(parts: Mapping[Key, float], total: int) -> dict[Key, int]:
@@ -25,8 +25,8 @@ def whole_parts(parts: Mapping[Key, float], total: int) -> dict[Key, int]:
     if not whole:
         return {}
     exact = {key: value * total / whole for key, value in parts.items()}
-    found = {key: int(value) for key, value in exact.items()}
-    rest = total - sum(found.values())
-    for key in sorted(exact, key=lambda key: found[key] - exact[key])[:rest]:
-        found[key] += 1
-    return {key: value for key, value in found.items() if value}
+    rounded = {key: int(value) for key, value in exact.items()}
+    rest = total - sum(rounded.values())
+    for key in sorted(exact, key=lambda key: rounded[key] - exact[key])[:rest]:
+        rounded[key] += 1
+    return {key: value for key, value in rounded.items() if value}

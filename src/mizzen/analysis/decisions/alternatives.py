@@ -39,16 +39,20 @@ def alternatives(
     """
     facts, demand = _facts(work, registers), _demand(work, registers)
     traffic = _traffic(work, machine)
-    found = ranked(facts, demand, (traffic,) * len(traversals(facts)), machine)
+    ranking = ranked(facts, demand, (traffic,) * len(traversals(facts)), machine)
     taken = Blocking(work.blocks.block, work.part_kernel)
     other = next(
-        (row for row in (found.best, found.second) if row is not None and row.blocking != taken),
+        (
+            candidate
+            for candidate in (ranking.best, ranking.second)
+            if candidate is not None and candidate.blocking != taken
+        ),
         None,
     )
     return (
         _row(priced(facts, taken, traffic, machine), facts),
         None if other is None else _row(other, facts),
-        found.considered,
+        ranking.considered,
     )
 
 
@@ -65,17 +69,17 @@ def _facts(work: KernelWork, registers: Registers) -> Facts:
     kernel, strides, dilations, pads = (1, 1), (1, 1), (1, 1), (0, 0)
     upscale = UpscaleMode.NONE
     if work.kind is not WorkKind.ELEMENTWISE:
-        number, row = registers.number, registers.fields("SET_KERNEL_STRIDE")
+        number, fields = registers.number, registers.fields("SET_KERNEL_STRIDE")
         kernel = number("SET_KERNEL_HEIGHT_M1"), number("SET_KERNEL_WIDTH_M1")
-        strides = int(row["stride_y"]), int(row["stride_x"])
-        dilations = int(row["dilation_y"]) + 1, int(row["dilation_x"]) + 1
+        strides = int(fields["stride_y"]), int(fields["stride_x"])
+        dilations = int(fields["dilation_y"]) + 1, int(fields["dilation_x"]) + 1
         pads = number("SET_IFM_PAD_TOP"), number("SET_IFM_PAD_LEFT")
         upscale = UpscaleMode[registers.choice("SET_IFM_UPSCALE", "mode")]
     return Facts(
         kind=Kind(work.kind.value),
         mode=work.mode,
         shape=work.blocks.shape,
-        inputs=tuple(row.map.shape for row in work.blocks.inputs),
+        inputs=tuple(item.map.shape for item in work.blocks.inputs),
         input_bits=work.input_bits,
         output_bits=work.output_bits,
         kernel=kernel,
@@ -130,14 +134,14 @@ def table_slot(registers: Registers) -> int | None:
 def _traffic(work: KernelWork, machine: Machine) -> Traffic:
     result = work.blocks.result
     assert result is not None
-    reads = tuple(_stored_input(row, machine) for row in work.blocks.inputs)
+    reads = tuple(_stored_input(item, machine) for item in work.blocks.inputs)
     return Traffic(
         reads, _stored(result.map, work.blocks.shape, machine), _constants(work, machine)
     )
 
 
-def _stored_input(row: Input, machine: Machine) -> Stored:
-    return _stored(row.map, row.map.shape, machine)
+def _stored_input(item: Input, machine: Machine) -> Stored:
+    return _stored(item.map, item.map.shape, machine)
 
 
 def _stored(map_: Map, shape: Shape, machine: Machine) -> Stored:
@@ -151,4 +155,4 @@ def _constants(work: KernelWork, machine: Machine) -> Constants | None:
         return None
     bus = machine.bus(work.streams[0].place)
     assert bus is not None
-    return Constants(bus, tuple(row.bytes_ for row in work.streams))
+    return Constants(bus, tuple(stream.bytes_ for stream in work.streams))

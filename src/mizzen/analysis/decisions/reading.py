@@ -80,7 +80,7 @@ class _Reader:
             waits = []
 
     def _transfer(self, work: TransferWork, waits: list[str]) -> str:
-        source, target = (self._memory(row.place) for row in (work.sources[0], work.destination))
+        source, target = (self._memory(run.place) for run in (work.sources[0], work.destination))
         behind = f" after {', '.join(waits)}" if waits else ""
         return f"{size(work.destination.bytes_)} from {source} to {target}{behind}"
 
@@ -102,9 +102,9 @@ class _Reader:
             if self._core is None
             else alternatives(work, self._registers, self._machine)
         )
-        maps = [row.map for row in work.blocks.inputs]
+        maps = [item.map for item in work.blocks.inputs]
         maps += [] if work.blocks.result is None else [work.blocks.result.map]
-        constants = [self._memory(row.place) for row in work.streams[:1]]
+        constants = [self._memory(stream.place) for stream in work.streams[:1]]
         return Decision(
             command=kernel.origin.command or 0,
             name=kernel.name + (f" {kernel.mode}" if kernel.mode else ""),
@@ -112,7 +112,7 @@ class _Reader:
             shape=cost.shape,
             block=work.blocks.block,
             order=order_of(work),
-            layouts=tuple("NHCWB16" if row.bricks else "NHWC" for row in maps),
+            layouts=tuple("NHCWB16" if fm.bricks else "NHWC" for fm in maps),
             constants="".join(constants),
             banks=() if self._core is None else tuple(self._banks(kernel, self._core)),
             before=before,
@@ -150,7 +150,7 @@ def _wait(wait: Wait) -> str:
 
 
 def _operator(cost: OperationCost) -> str:
-    """Say which operator of the user's model it is; empty if nobody knows."""
+    """Say which operator of the user's model it is; empty if that is not known."""
     origin = cost.origin
     if origin is None or origin.operator is None:
         return ""

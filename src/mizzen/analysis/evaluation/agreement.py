@@ -26,13 +26,13 @@ def agreement(ours: Array, theirs: Array) -> Agreement:
             help="--output names the output that is judged",
         )
     differences = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
-    rows = differences.reshape(len(differences), -1)
+    by_sample = differences.reshape(len(differences), -1)
     several = ours.ndim > 1 and ours.shape[-1] > 1
     same = float((ours.argmax(axis=-1) == theirs.argmax(axis=-1)).mean()) if several else None
     return Agreement(
         same_class=same,
-        equal=int(np.sum((rows == 0).all(axis=1))),
-        judged=len(rows),
+        equal=int(np.sum((by_sample == 0).all(axis=1))),
+        judged=len(by_sample),
         largest_difference=float(differences.max(initial=0.0)),
         mean_difference=math.fsum(differences.ravel().tolist()) / differences.size,
     )

@@ -161,8 +161,8 @@ def _stored(
         array_column(np.asarray(arrays[info.name]), info, "data", sequences=streaming)
         for info in artifact.inputs
     ]
-    found = None if labels is None else _labels(labels, classes)
-    return Stored("data", data_set(columns), found)
+    known = None if labels is None else _labels(labels, classes)
+    return Stored("data", data_set(columns), known)
 
 
 def _labels(labels: Any, classes: tuple[str, ...]) -> Labels:

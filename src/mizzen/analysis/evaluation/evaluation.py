@@ -78,7 +78,7 @@ class Judgement:
 
 
 def _nowhere(_: object) -> None:
-    """Nobody listens."""
+    """Nothing listens."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,22 +129,22 @@ def judge(
     )
     _rehearse(inference, samples, judgement)
     start = time.perf_counter()
-    found = _collected(inference, parts, engine, listener)
+    collected = _collected(inference, parts, engine, listener)
     seconds = time.perf_counter() - start
-    scores = _scores(inference, found, found.outputs, artifact.outputs, judgement, samples)
+    scores = _scores(inference, collected, collected.outputs, artifact.outputs, judgement, samples)
     truth = _truth(scores, samples, judgement, inference.judged)
     mistakes = [] if truth is None else _mistakes(scores, truth, samples)
     return Evaluation(
         artifact=artifact.name,
         configuration=_configuration(artifact),
         data=samples.name,
-        samples=len(found.counts),
-        inferences=sum(found.counts),
+        samples=len(collected.counts),
+        inferences=sum(collected.counts),
         metrics=_metrics(scores, truth, judgement),
         confusion=_confusion(scores, truth),
         mistakes=tuple(mistakes[:SHOWN_MISTAKES]),
         wrong=len(mistakes),
-        reference=_reference(inference, found, scores, truth, judgement, samples, reference),
+        reference=_reference(inference, collected, scores, truth, judgement, samples, reference),
         seconds=seconds,
     )
 
@@ -213,16 +213,16 @@ def _collected(
         listener.progress(samples)
 
     if engine is None:
-        found = [_here(inference, part, done) for part in parts]
+        answers = [_here(inference, part, done) for part in parts]
     else:
         from mizzen.analysis.evaluation.spreading import spread
 
-        found = spread(inference, parts, engine, done, listener.warn)
-    theirs = [row.reference for row in found if row.reference is not None]
+        answers = spread(inference, parts, engine, done, listener.warn)
+    theirs = [answer.reference for answer in answers if answer.reference is not None]
     return _Found(
-        np.concatenate([row.outputs for row in found]),
+        np.concatenate([answer.outputs for answer in answers]),
         np.concatenate(theirs) if theirs else None,
-        tuple(count for row in found for count in row.counts),
+        tuple(count for answer in answers for count in answer.counts),
     )
 
 
@@ -245,7 +245,7 @@ class _Truth:
 
 def _scores(
     inference: Inference,
-    found: _Found,
+    collected: _Found,
     outputs: Array,
     infos: Sequence[TensorInfo],
     judgement: Judgement,
@@ -254,12 +254,12 @@ def _scores(
     """Return real numbers for each sample, or for each inference where each has a label."""
     join = judgement.join
     if join is None:
-        labels, inferences = samples.labels, sum(found.counts)
-        each = labels is not None and len(labels.values) == inferences > len(found.counts)
+        labels, inferences = samples.labels, sum(collected.counts)
+        each = labels is not None and len(labels.values) == inferences > len(collected.counts)
         join = Join.EACH if each else Join.LAST if judgement.streaming else Join.MEAN
     anomaly = inference.judged is Judged.RECONSTRUCTION
     reals = outputs if anomaly else real(outputs, infos[judgement.output])
-    scores = joined(reals, found.counts, join)
+    scores = joined(reals, collected.counts, join)
     return replace(scores, values=scores.values[:, 0] if anomaly else flattened(scores.values))
 
 
@@ -346,23 +346,23 @@ def _mistakes(scores: Scores, truth: _Truth, samples: Samples) -> list[str]:
 
 def _reference(
     inference: Inference,
-    found: _Found,
+    collected: _Found,
     scores: Scores,
     truth: _Truth | None,
     judgement: Judgement,
     samples: Samples,
     reference: tuple[str, Network] | None,
 ) -> Reference | None:
-    if reference is None or found.reference is None:
+    if reference is None or collected.reference is None:
         return None
     name, network = reference
-    theirs = _scores(inference, found, found.reference, network.outputs, judgement, samples)
+    theirs = _scores(inference, collected, collected.reference, network.outputs, judgement, samples)
     return Reference(
         name, _metrics(theirs, truth, judgement), agreement(scores.values, theirs.values)
     )
 
 
 def _configuration(artifact: Artifact) -> dict[str, str]:
-    found = {} if artifact.report is None else artifact.report.configuration
-    named = {name: str(found[name]) for name in SETTINGS if name in found}
+    settings = {} if artifact.report is None else artifact.report.configuration
+    named = {name: str(settings[name]) for name in SETTINGS if name in settings}
     return named if artifact.accelerator is None else {"accelerator": artifact.accelerator, **named}

@@ -99,10 +99,10 @@ class Inference:
 
     def _inferred(self, part: DataSet) -> Inferred:
         read = [column.read() for column in part.columns]
-        counts = tuple(len(rows) for rows in read[0])
-        for rows in read[1:]:
-            _require_counts(part, counts, tuple(len(row) for row in rows))
-        given = [np.concatenate(rows) for rows in read]
+        counts = tuple(len(sample) for sample in read[0])
+        for of_input in read[1:]:
+            _require_counts(part, counts, tuple(len(sample) for sample in of_input))
+        given = [np.concatenate(samples) for samples in read]
         notes: list[str] = []
         fits = [
             fitted(array, info, notes.append)
@@ -121,8 +121,8 @@ class Inference:
         return Inferred(own, theirs, counts, tuple(notes))
 
 
-def _all(found: Array | tuple[Array, ...]) -> tuple[Array, ...]:
-    return found if isinstance(found, tuple) else (found,)
+def _all(outputs: Array | tuple[Array, ...]) -> tuple[Array, ...]:
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def _streamed(artifact: Artifact, given: Sequence[Array], counts: Sequence[int]) -> list[Array]:
@@ -132,15 +132,15 @@ def _streamed(artifact: Artifact, given: Sequence[Array], counts: Sequence[int])
     """
     starts = np.cumsum([0, *counts])[:-1]
     places: list[Array] = []
-    found: list[tuple[Array, ...]] = []
+    results: list[tuple[Array, ...]] = []
     for length in sorted(set(counts)):
         firsts = starts[np.array(counts) == length]
         session = artifact.session(len(firsts))
         for step in range(length):
             places.append(firsts + step)
-            found.append(_all(session.run(*(array[firsts + step] for array in given))))
+            results.append(_all(session.run(*(array[firsts + step] for array in given))))
     order = np.argsort(np.concatenate(places))
-    return [np.concatenate(rows)[order] for rows in zip(*found, strict=True)]
+    return [np.concatenate(parts)[order] for parts in zip(*results, strict=True)]
 
 
 def _require_counts(part: DataSet, first: Sequence[int], other: Sequence[int]) -> None:
@@ -159,5 +159,5 @@ def _squared_errors(source: Array, output: Array, info: TensorInfo) -> Array:
     Row by row, so that a sum is one of the same numbers in the same order in every batch.
     """
     values = real(output, info)
-    rows = zip(source.astype(np.float64), values.astype(np.float64), strict=True)
-    return np.array([[float(np.square(x.ravel() - y.ravel()).mean())] for x, y in rows])
+    pairs = zip(source.astype(np.float64), values.astype(np.float64), strict=True)
+    return np.array([[float(np.square(x.ravel() - y.ravel()).mean())] for x, y in pairs])

@@ -46,12 +46,12 @@ def joined(outputs: Array, counts: Sequence[int], join: Join) -> Scores:
     match join:
         case Join.MEAN:
             # Sums go from the first to the last inference of a sample, whatever is beside it.
-            rows = [part.astype(np.float64).sum(axis=0) / len(part) for part in parts]
+            scores = [part.astype(np.float64).sum(axis=0) / len(part) for part in parts]
         case Join.HIGHEST:
-            rows = [part.max(axis=0) for part in parts]
+            scores = [part.max(axis=0) for part in parts]
         case _:
-            rows = [part[-1] for part in parts]
-    return Scores(np.stack(rows), np.arange(len(counts)))
+            scores = [part[-1] for part in parts]
+    return Scores(np.stack(scores), np.arange(len(counts)))
 
 
 def is_anomaly(info: TensorInfo, output: TensorInfo, labels: Array) -> bool:
@@ -72,7 +72,7 @@ def flattened(values: Array) -> Array:
 
 
 def task_of(values: Array, labels: Array) -> Task:
-    """Return what labels say that a network is for."""
+    """Return the task that a network is for, by its labels."""
     whole = labels.dtype.kind in "biu"
     number = values[0].size
     if values.shape[-1] > 1 and labels.shape == values.shape[:-1] and (whole or _whole(labels)):
@@ -117,10 +117,10 @@ def _whole(labels: Array) -> bool:
 
 def class_labels(values: Array, labels: Array, names: Sequence[str]) -> Array:
     """Return labels as places of outputs. E244 for one that the network has no output for."""
-    found = labels.argmax(axis=-1) if one_hot(values, labels) else labels
+    places = labels.argmax(axis=-1) if one_hot(values, labels) else labels
     number = values.shape[-1]
-    if found.size and (int(found.min()) < 0 or int(found.max()) >= number):
-        wrong = int(found.max()) if int(found.max()) >= number else int(found.min())
+    if places.size and (int(places.min()) < 0 or int(places.max()) >= number):
+        wrong = int(places.max()) if int(places.max()) >= number else int(places.min())
         raise fail(
             "E244",
             f"every label must be one of the network's {number} classes, 0 to {number - 1}, not "
@@ -134,4 +134,4 @@ def class_labels(values: Array, labels: Array, names: Sequence[str]) -> Array:
             f"{', '.join(names)}",
             help="name all of them with --classes, in the order of the outputs",
         )
-    return found.astype(np.int64)
+    return places.astype(np.int64)

@@ -153,47 +153,47 @@ MORE_THAN_FIVE = 6
 
 
 def usual(task: Task, scores: Array, labels: Array) -> tuple[Metric, ...]:
-    """Compute the metrics that a task has if nobody names any, those that there is a number for."""
-    found: list[Metric] = []
-    for row in METRICS:
-        if task in row.tasks and (row.name != "top5" or scores.shape[-1] >= MORE_THAN_FIVE):
-            value = row.compute(scores, labels)
+    """Compute the metrics that a task has if none is named, those that there is a number for."""
+    metrics: list[Metric] = []
+    for metric in METRICS:
+        if task in metric.tasks and (metric.name != "top5" or scores.shape[-1] >= MORE_THAN_FIVE):
+            value = metric.compute(scores, labels)
             if math.isfinite(value):
-                found.append(Metric(row.name, value, row.higher_is_better))
-    return tuple(found)
+                metrics.append(Metric(metric.name, value, metric.higher_is_better))
+    return tuple(metrics)
 
 
 def compute(
     asked: Sequence[str | Function], task: Task, scores: Array, labels: Array
 ) -> tuple[Metric, ...]:
     """Compute metrics by name, or by a function of scores and labels. E250 for what is not one."""
-    found: list[Metric] = []
+    metrics: list[Metric] = []
     for each in asked:
         if callable(each):
-            found += _users(getattr(each, "__name__", "metric"), each, scores, labels)
+            metrics += _users(getattr(each, "__name__", "metric"), each, scores, labels)
         elif ":" in each:
-            found += _users(each.partition(":")[2], _imported(each), scores, labels)
+            metrics += _users(each.partition(":")[2], _imported(each), scores, labels)
         else:
-            row = _row(each, task)
-            found.append(Metric(row.name, row.compute(scores, labels), row.higher_is_better))
-    for metric in found:
+            kind = _row(each, task)
+            metrics.append(Metric(kind.name, kind.compute(scores, labels), kind.higher_is_better))
+    for metric in metrics:
         if not math.isfinite(metric.value):
             raise fail(
                 "E250",
                 f"the metric {metric.name} must be a number, and is {metric.value}",
                 help="auc needs samples of both kinds" if metric.name == "auc" else None,
             )
-    return tuple(found)
+    return tuple(metrics)
 
 
 def _row(name: str, task: Task) -> Row:
     ranked = name.removeprefix("top")
     if task is Task.CLASSES and name.startswith("top") and ranked.isdecimal() and int(ranked):
         return Row(name, "", CLASSES, True, top(int(ranked)))
-    row = next((row for row in METRICS if row.name == name and task in row.tasks), None)
-    if row is not None:
-        return row
-    known = ", ".join(row.name for row in METRICS if task in row.tasks)
+    metric = next((each for each in METRICS if each.name == name and task in each.tasks), None)
+    if metric is not None:
+        return metric
+    known = ", ".join(each.name for each in METRICS if task in each.tasks)
     raise fail(
         "E250",
         f"a metric of {task.value} must be {known}, or module:function, not {name!r}",
@@ -204,24 +204,24 @@ def _row(name: str, task: Task) -> Row:
 def _imported(name: str) -> Function:
     module, _, function = name.partition(":")
     try:
-        found = getattr(import_module(module), function)
+        imported = getattr(import_module(module), function)
     except Exception as error:  # a user's module may do anything
         raise fail(
             "E250",
             f"the metric {name} must be a function in a module that can be imported: {error}",
             help="write module:function, where Python finds the module: PYTHONPATH=.",
         ) from error
-    return found
+    return imported
 
 
 def _users(name: str, function: Function, scores: Array, labels: Array) -> list[Metric]:
     """Call a user's metric, which gives a number, or several by name. E250 where it fails."""
     try:
-        found = function(scores, labels)
-        if isinstance(found, Mapping):
-            rows: Mapping[Any, Any] = found  # pyright: ignore[reportUnknownVariableType] a user's
-            return [Metric(str(key), float(value), None) for key, value in rows.items()]
-        return [Metric(name, float(found), None)]  # pyright: ignore[reportArgumentType] said below
+        result = function(scores, labels)
+        if isinstance(result, Mapping):
+            named: Mapping[Any, Any] = result  # pyright: ignore[reportUnknownVariableType] a user's
+            return [Metric(str(key), float(value), None) for key, value in named.items()]
+        return [Metric(name, float(result), None)]  # pyright: ignore[reportArgumentType] said below
     except Exception as error:  # a user's function may do anything
         raise fail(
             "E250",
@@ -238,5 +238,5 @@ def confusion(scores: Array, labels: Array, names: Sequence[str]) -> Confusion:
     highest, right = scores.argmax(axis=-1).ravel(), labels.ravel().astype(np.int64)
     counts = np.bincount(right * number + highest, minlength=number * number)
     known = tuple(names) if names else tuple(map(str, range(number)))
-    rows = counts.reshape(number, number).tolist()
-    return Confusion(known, tuple(tuple(row) for row in rows))
+    table = counts.reshape(number, number).tolist()
+    return Confusion(known, tuple(tuple(line) for line in table))

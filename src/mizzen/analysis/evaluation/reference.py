@@ -78,17 +78,17 @@ class PytorchProgram:
     def run(self, *arrays: Array) -> tuple[Array, ...]:
         """Infer `[N, *shape]`, one inference after the other."""
         torch: Any = import_module("torch")
-        found: list[list[Array]] = [[] for _ in self.outputs]
+        collected: list[list[Array]] = [[] for _ in self.outputs]
         with torch.no_grad():
-            for rows in zip(*arrays, strict=True):
-                results = self._module(*(torch.from_numpy(np.array(row)) for row in rows))
-                several = results if len(found) > 1 else (_first(results),)
-                for place, result in zip(found, several, strict=True):
+            for inputs in zip(*arrays, strict=True):
+                results = self._module(*(torch.from_numpy(np.array(array)) for array in inputs))
+                several = results if len(collected) > 1 else (_first(results),)
+                for place, result in zip(collected, several, strict=True):
                     place.append(result.detach().numpy())
-        return tuple(np.stack(rows) for rows in found)
+        return tuple(np.stack(each) for each in collected)
 
     def __reduce__(self) -> tuple[type[PytorchProgram], tuple[bytes, str]]:
-        """Return what makes it again in another process."""
+        """Return a constructor and its arguments that make it again in another process."""
         return PytorchProgram, (self.data, self.name)
 
     @cached_property
@@ -127,7 +127,7 @@ def _info(name: str, value: Any) -> TensorInfo:
 
 
 def referred(network: Network, artifact: Artifact, given: Sequence[Array]) -> list[Array]:
-    """Return what a reference is given where the artifact is given `[N, *shape]`.
+    """Return the arrays for a reference where the artifact is given `[N, *shape]`.
 
     These are the artifact's own numbers where both have one form, else real ones; an image has its
     channels where the reference has them. E254 for a reference of other inputs.

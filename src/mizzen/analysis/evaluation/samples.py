@@ -48,7 +48,7 @@ class Samples(Protocol):
         ...
 
     def sample(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         ...
 
     def parts(self, largest: int) -> Iterator[DataSet]:
@@ -76,7 +76,7 @@ class Stored:
         return self.size * column.rows.shape[1] if isinstance(column, ArrayColumn) else None
 
     def sample(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         return self.data.name(index)
 
     def parts(self, largest: int) -> Iterator[DataSet]:
@@ -100,16 +100,16 @@ class Yielded:
 
     @property
     def size(self) -> int | None:
-        """Nobody knows how many samples there will be."""
+        """It is not known how many samples there will be."""
         return None
 
     @property
     def inferences(self) -> int | None:
-        """Nobody knows how many inferences there will be."""
+        """It is not known how many inferences there will be."""
         return None
 
     def sample(self, index: int) -> str:
-        """Return what a sample is called."""
+        """Return the name of a sample."""
         return f"{self.name}[{index}]"
 
     @property
@@ -119,11 +119,11 @@ class Yielded:
 
     def parts(self, largest: int) -> Iterator[DataSet]:
         """Return batches as they are yielded; single samples are put together."""
-        rows = iter(self.rows)
+        pairs = iter(self.rows)
         first = 0
-        while group := [_arrays(row) for row in islice(rows, 1)]:
+        while group := [_arrays(pair) for pair in islice(pairs, 1)]:
             if not self.sequences and self._is_sample(group[0][0]):
-                group += [_arrays(row) for row in islice(rows, largest - 1)]
+                group += [_arrays(pair) for pair in islice(pairs, largest - 1)]
             part = self._part(group, first)
             first += part.size
             yield part
@@ -135,8 +135,8 @@ class Yielded:
     def _part(self, group: list[tuple[list[Array], Array]], first: int) -> DataSet:
         columns: list[ArrayColumn] = []
         for place, info in enumerate(self.inputs):
-            rows = [self._rows(given, place, info) for given, _ in group]
-            joined = np.concatenate(rows)
+            arrays = [self._rows(given, place, info) for given, _ in group]
+            joined = np.concatenate(arrays)
             stacked = joined[np.newaxis] if self.sequences else joined[:, np.newaxis]
             columns.append(ArrayColumn(stacked, self.name, first))
         data = data_set(columns)
@@ -159,25 +159,25 @@ class Yielded:
                 f"{len(given)}",
                 help="yield ((x, y), label) for a network of two inputs",
             )
-        rows = as_inferences(given[place], info)
-        if rows is None:
+        inferences = as_inferences(given[place], info)
+        if inferences is None:
             raise fail(
                 "E246",
                 f"{self.name} must yield {expected_shape(info)} for the input {info.name}, not "
                 f"{list(given[place].shape)}",
                 help="N counts samples; reshape or transpose what is yielded",
             )
-        return rows
+        return inferences
 
 
-def _arrays(row: Any) -> tuple[list[Array], Array]:
+def _arrays(sample: Any) -> tuple[list[Array], Array]:
     """Take `(x, label)` apart. E241 for anything else."""
-    pair = cast("Sequence[Any]", row) if isinstance(row, (tuple, list)) else ()
+    pair = cast("Sequence[Any]", sample) if isinstance(sample, (tuple, list)) else ()
     if len(pair) != 2:
         raise fail(
             "E241",
             "every row of the data must be a pair of x and its label, not "
-            f"{type(cast('object', row)).__name__}{f' of {len(pair)}' if pair else ''}",
+            f"{type(cast('object', sample)).__name__}{f' of {len(pair)}' if pair else ''}",
             help="yield (x, label), or ((x, y), label) for a network of two inputs",
         )
     given, label = pair
@@ -189,7 +189,7 @@ def _arrays(row: Any) -> tuple[list[Array], Array]:
 
 
 def _array(value: Any) -> Array:
-    """Return what NumPy makes of it; a tensor of PyTorch's may be anywhere, and need a gradient."""
+    """Return it as a NumPy array; a tensor of PyTorch's may be anywhere, and need a gradient."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
     return np.asarray(value)

@@ -1,7 +1,7 @@
 """Parts of a data set to workers, and their answers back in order.
 
 The same part gives the same answer wherever and however often it is inferred, so one whose worker
-died is given to another. Parts are sought out when a worker is free: nobody holds all of them.
+died is given to another. Parts are sought out when a worker is free: nothing holds all of them.
 """
 
 from __future__ import annotations
@@ -141,9 +141,9 @@ class _Spreading:
         if isinstance(answer, Diagnostic):
             self.wrong[task.start] = answer
             return
-        found: Inferred = answer
-        self.answers[task.start] = found
-        self.done(task.part.size, found)
+        inferred: Inferred = answer
+        self.answers[task.start] = inferred
+        self.done(task.part.size, inferred)
 
     def _lose(self, task: _Task, lost: Lost) -> None:
         task.losses += 1

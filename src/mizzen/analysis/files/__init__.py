@@ -3,7 +3,7 @@
 Each file is a format: the trace that Perfetto shows (`trace_file`), Vela's tables
 (`vela_tables`), node data of Model Explorer (`model_explorer`), and all of it as one JSON document
 (`document`), of which `schema` says the form. Formats are those tools' own, so that nothing need
-be converted; what they have no place for comes behind what they have.
+be converted; what they have no place for comes after what they have.
 
 Numbers are those of `mizzen.analysis.findings`, the same as on the page.
 """

@@ -26,13 +26,13 @@ def findings_document(findings: Findings) -> dict[str, Any]:
         "compilation": None if report is None else as_dict(report),
         "cost": None if cost is None else {**plain(cost), **sums(cost)},
         "memory": None if findings.memory is None else plain(findings.memory),
-        "layers": [row.as_dict() for row in findings.layers],
+        "layers": [layer.as_dict() for layer in findings.layers],
         "evaluation": None if findings.evaluation is None else dict(findings.evaluation),
     }
 
 
 def sums(cost: CostReport) -> dict[str, Any]:
-    """Return what a cost report adds up, which are no fields of it."""
+    """Return the sums of a cost report, which are no fields of it."""
     return {
         "cycles": cost.cycles,
         "npu_cycles": cost.npu_cycles,
@@ -46,12 +46,12 @@ def sums(cost: CostReport) -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """Return dataclasses, enumerations and mappings as objects, words and objects of JSON."""
     if is_dataclass(value):
-        return {row.name: plain(getattr(value, row.name)) for row in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        rows = cast(Mapping[Any, Any], value)
-        return {plain(key): plain(item) for key, item in rows.items()}
+        mapping = cast(Mapping[Any, Any], value)
+        return {plain(key): plain(item) for key, item in mapping.items()}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in cast(tuple[Any, ...], value)]
     return value

@@ -17,9 +17,11 @@ CPU_COLOUR = "#56b4e9"
 
 def node_data(findings: Findings) -> dict[str, object]:
     """Return cycles by the tensor that each operator computes first; empty without a report."""
-    rows = {row.name: _node(row.cycles, row.device) for row in findings.layers if row.name}
+    nodes = {
+        layer.name: _node(layer.cycles, layer.device) for layer in findings.layers if layer.name
+    }
     gradient = [{"stop": 0, "bgColor": LEAST_COLOUR}, {"stop": 1, "bgColor": MOST_COLOUR}]
-    return {"results": rows, "gradient": gradient}
+    return {"results": nodes, "gradient": gradient}
 
 
 def _node(cycles: int, device: Device) -> dict[str, object]:

@@ -83,7 +83,7 @@ def _of(kind: Any, named: dict[str, Schema]) -> Schema:
 
 def _of_dataclass(kind: Any, named: dict[str, Schema]) -> Schema:
     hints = get_type_hints(kind)
-    properties = {row.name: _of(hints[row.name], named) for row in fields(kind)}
+    properties = {field.name: _of(hints[field.name], named) for field in fields(kind)}
     return {
         "type": "object",
         "description": _summary(kind),
@@ -93,7 +93,7 @@ def _of_dataclass(kind: Any, named: dict[str, Schema]) -> Schema:
 
 
 def _of_enum(kind: type[Enum]) -> Schema:
-    return {"enum": [row.value for row in kind], "description": _summary(kind)}
+    return {"enum": [choice.value for choice in kind], "description": _summary(kind)}
 
 
 def _summary(kind: Any) -> str:

@@ -1,7 +1,7 @@
 """The two tables that Vela writes, of an artifact that any compiler made.
 
 `NET_per-layer.csv` has a row for each operation; its columns are Vela's, in Vela's order, and ours
-behind them. What stands in them is this project's estimate, not Vela's formula: CPU operators have
+after them. What stands in them is this project's estimate, not Vela's formula: CPU operators have
 their cycles, `NPU` is what is waited for but memories, and `AC` are the cycles in which a memory's
 bus is busy at its peak rate. `NET_summary_SYSTEM.csv` is the one that `mizzen compile` writes.
 
@@ -51,50 +51,50 @@ def per_layer_table(findings: Findings) -> Iterator[dict[str, object]]:
     cost = findings.cost
     if cost is None:
         return
-    macs = sum(row.macs for row in cost.operations)
+    macs = sum(each.macs for each in cost.operations)
     staged = _staged(findings.memory)
     peak = max(staged.values(), default=0)
-    for row in cost.operations:
-        used = staged.get(row.index, 0)
-        kind = row.origin.kind if row.origin is not None else None
+    for operation in cost.operations:
+        used = staged.get(operation.index, 0)
+        kind = operation.origin.kind if operation.origin is not None else None
         yield {
-            "Original Operator": kind or row.name,
-            "NNG Operator": row.name,
-            "Target": row.device.value,
+            "Original Operator": kind or operation.name,
+            "NNG Operator": operation.name,
+            "Target": operation.device.value,
             "Staging Usage": used,
             "Peak% (Staging)": _percent(used, peak),
-            "Op Cycles": row.cycles,
-            "Network% (cycles)": _percent(row.cycles, cost.cycles),
-            "NPU": sum(n for cause, n in row.causes.items() if cause not in MEMORY_BOUNDS),
-            **_accesses(row, findings),
-            "MAC Count": row.macs,
-            "Network% (MAC)": _percent(row.macs, macs),
-            "Util% (MAC)": 100 * row.utilisation,
-            "Name": (row.origin.name if row.origin is not None else None) or "",
-            **_ours(row),
+            "Op Cycles": operation.cycles,
+            "Network% (cycles)": _percent(operation.cycles, cost.cycles),
+            "NPU": sum(n for cause, n in operation.causes.items() if cause not in MEMORY_BOUNDS),
+            **_accesses(operation, findings),
+            "MAC Count": operation.macs,
+            "Network% (MAC)": _percent(operation.macs, macs),
+            "Util% (MAC)": 100 * operation.utilisation,
+            "Name": (operation.origin.name if operation.origin is not None else None) or "",
+            **_ours(operation),
         }
 
 
-def _ours(row: OperationCost) -> dict[str, object]:
-    origin = row.origin
+def _ours(operation: OperationCost) -> dict[str, object]:
+    origin = operation.origin
     return {
-        "bound": row.bound.value if row.causes else "",
-        "start_cycles": row.start_cycles,
-        "end_cycles": row.end_cycles,
-        "read_bytes": sum(part.read_bytes for part in row.traffic),
-        "written_bytes": sum(part.written_bytes for part in row.traffic),
-        "compiler_cycles": row.compiler_cycles,
+        "bound": operation.bound.value if operation.causes else "",
+        "start_cycles": operation.start_cycles,
+        "end_cycles": operation.end_cycles,
+        "read_bytes": sum(part.read_bytes for part in operation.traffic),
+        "written_bytes": sum(part.written_bytes for part in operation.traffic),
+        "compiler_cycles": operation.compiler_cycles,
         "operator": None if origin is None else origin.operator,
-        "step": row.step,
+        "step": operation.step,
         "command_word": None if origin is None else origin.command,
-        "shape": row.shape,
-        "detail": row.detail,
+        "shape": operation.shape,
+        "detail": operation.detail,
     }
 
 
 def _staged(memory: MemoryReport | None) -> dict[int, int]:
     """Return the bytes that are alive in SRAM at each operation."""
-    areas = () if memory is None else [row for row in memory.areas if row.memory == SRAM]
+    areas = () if memory is None else [each for each in memory.areas if each.memory == SRAM]
     staged: dict[int, int] = {}
     for area in areas:
         for operation, alive in enumerate(area.live_bytes):
@@ -102,10 +102,10 @@ def _staged(memory: MemoryReport | None) -> dict[int, int]:
     return staged
 
 
-def _accesses(row: OperationCost, findings: Findings) -> dict[str, object]:
+def _accesses(operation: OperationCost, findings: Findings) -> dict[str, object]:
     """Return the cycles that each memory's bus is busy; 0 where its rate is not known."""
     moved = dict.fromkeys(ACCESS_COLUMNS, 0)
-    for part in row.traffic:
+    for part in operation.traffic:
         moved[part.memory] = moved.get(part.memory, 0) + part.read_bytes + part.written_bytes
     rates = findings.bytes_a_cycle
     return {

@@ -17,7 +17,7 @@ DRAM = "Dram"
 
 
 def advice(operations: Sequence[OperationCost], causes: Mapping[Bound, int], share: float) -> str:
-    """Return what would make a layer cheaper; empty where no rule has anything to say.
+    """Return advice on making a layer cheaper; empty where no rule has anything to say.
 
     share  of the layer in the inference's cycles
     """
@@ -30,7 +30,7 @@ def advice(operations: Sequence[OperationCost], causes: Mapping[Bound, int], sha
 
 
 def _flash(operations: Sequence[OperationCost]) -> str:
-    purposes = {part.purpose for row in operations for part in row.traffic}
+    purposes = {part.purpose for operation in operations for part in operation.traffic}
     if purposes & {Purpose.WEIGHTS, Purpose.TRANSFER}:
         return (
             "mostly waiting for flash: have the constants in SRAM (--memory-mode Sram_Only) if "
@@ -45,7 +45,9 @@ def _flash(operations: Sequence[OperationCost]) -> str:
 def _dram(operations: Sequence[OperationCost]) -> str:
     """Say for what: whether more SRAM would help, only another compilation tells."""
     bytes_: dict[str, int] = {}
-    for part in (part for row in operations for part in row.traffic if part.memory == DRAM):
+    for part in (
+        part for operation in operations for part in operation.traffic if part.memory == DRAM
+    ):
         moved = part.read_bytes + part.written_bytes
         bytes_[part.purpose.value] = bytes_.get(part.purpose.value, 0) + moved
     most = max(bytes_, key=lambda purpose: bytes_[purpose], default=None)
@@ -53,7 +55,7 @@ def _dram(operations: Sequence[OperationCost]) -> str:
 
 
 def _rounding(operations: Sequence[OperationCost]) -> str:
-    dearest = max(operations, key=lambda row: row.cycles)
+    dearest = max(operations, key=lambda operation: operation.cycles)
     if dearest.name == DEPTHWISE:
         return (
             "a depthwise convolution takes one input channel for each output, where the array "

@@ -34,13 +34,15 @@ MOST_LAYERS = 5
 def candidates(model: Model, layers: Sequence[Layer]) -> list[Operator]:
     """Return operators of the main subgraph whose cliffs matter, dear ones first."""
     main = ("", names_of(model)[0])
-    dear = sorted((row for row in layers if row.subgraph in main), key=lambda row: -row.cycles)
+    dear = sorted(
+        (layer for layer in layers if layer.subgraph in main), key=lambda layer: -layer.cycles
+    )
     operators = [
-        model.main.operators[row.index]
-        for row in dear
-        if row.index is not None and row.share >= LEAST_SHARE
+        model.main.operators[layer.index]
+        for layer in dear
+        if layer.index is not None and layer.share >= LEAST_SHARE
     ]
-    return [row for row in operators if forms_of(model, row)][:MOST_LAYERS]
+    return [operator for operator in operators if forms_of(model, operator)][:MOST_LAYERS]
 
 
 def cliffs(
@@ -54,15 +56,15 @@ def cliffs(
     on_layer  is told how many are done, and of how many
     """
     unproved = replace(target, proof=OFF)
-    wanted = [(row, form) for row in operators for form in forms_of(model, row)]
+    wanted = [(each, form) for each in operators for form in forms_of(model, each)]
     for done, (operator, form) in enumerate(wanted):
         on_layer(done, len(wanted))
-        found = tuple(_neighbours(model, operator, form, unproved))
+        neighbours = tuple(_neighbours(model, operator, form, unproved))
         channels = channels_of(model, operator, form)
-        if channels in (row.channels for row in found):
+        if channels in (each.channels for each in neighbours):
             outputs = model.main.present(operator.outputs)
             yield Cliff(operator.index, operator.kind, outputs[0].name, form.axis.value,
-                        channels, found)  # fmt: skip
+                        channels, neighbours)  # fmt: skip
 
 
 def _neighbours(
@@ -76,6 +78,6 @@ def _neighbours(
         report = artifact.report
         if report is None or report.on_cpu:
             continue
-        constants = sum(row.used_bytes for row in report.areas if row.name == "constants")
+        constants = sum(area.used_bytes for area in report.areas if area.name == "constants")
         cycles = cost_report(artifact).cycles
         yield Neighbour(count, cycles, report.sram_bytes, constants)

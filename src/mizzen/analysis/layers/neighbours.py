@@ -49,15 +49,15 @@ FORMS: dict[str, tuple[Form, ...]] = {
 
 def forms_of(model: Model, operator: Operator) -> tuple[Form, ...]:
     """Return the channels of an operator that can be changed; those of constant weights."""
-    found = FORMS.get(operator.kind, ())
-    if not found or len(model.main.present(operator.inputs[:2])) < 2:
+    forms = FORMS.get(operator.kind, ())
+    if not forms or len(model.main.present(operator.inputs[:2])) < 2:
         return ()
     source, weights = model.main.present(operator.inputs[:2])
     if weights.values is None or source.data is not None:
         return ()
     if operator.kind == "DEPTHWISE_CONV_2D" and source.shape[3] != weights.shape[3]:
         return ()
-    return found
+    return forms
 
 
 def channels_of(model: Model, operator: Operator, form: Form) -> int:
@@ -121,11 +121,11 @@ def _quantized_axis(tensor: Tensor) -> int:
     return 0 if tensor.quantization is None else tensor.quantization.axis
 
 
-def _scales(found: Quantization | None) -> tuple[list[float] | None, list[int]]:
-    if found is None or not found.scale:
+def _scales(quantization: Quantization | None) -> tuple[list[float] | None, list[int]]:
+    if quantization is None or not quantization.scale:
         return None, [0]
-    zeros = found.zero_point or (0,) * len(found.scale)
-    return list(found.scale), list(zeros)
+    zeros = quantization.zero_point or (0,) * len(quantization.scale)
+    return list(quantization.scale), list(zeros)
 
 
 STEPS = (8, 16, 32)
@@ -134,7 +134,7 @@ STEPS = (8, 16, 32)
 
 def counts_around(channels: int) -> Sequence[int]:
     """Return the numbers of channels worth trying around one, in ascending order."""
-    found = {channels - 1, channels, channels + 1}
+    counts = {channels - 1, channels, channels + 1}
     for step in STEPS:
-        found |= {(channels - 1) // step * step, -(-channels // step) * step}
-    return sorted(count for count in found if count > 0)
+        counts |= {(channels - 1) // step * step, -(-channels // step) * step}
+    return sorted(count for count in counts if count > 0)

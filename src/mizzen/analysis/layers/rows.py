@@ -27,16 +27,18 @@ def layers(
     """
     alive = _alive(memory)
     operations: dict[tuple[str, int] | Device, list[OperationCost]] = {}
-    known = {(row.subgraph, row.index) for row in report.placements}
-    titles = {report.model: ""} | {row.model: row.subgraph for row in report.subgraphs}
+    known = {(placement.subgraph, placement.index) for placement in report.placements}
+    titles = {report.model: ""} | {
+        subgraph.model: subgraph.subgraph for subgraph in report.subgraphs
+    }
     elsewhere = "another subgraph" if report.subgraph else ""
-    for row in cost.operations:
-        owner: tuple[str, int] | Device = row.device
-        if row.origin is not None and row.origin.operator is not None:
-            place = titles.get(row.origin.model or "", elsewhere), row.origin.operator
+    for operation in cost.operations:
+        owner: tuple[str, int] | Device = operation.device
+        if operation.origin is not None and operation.origin.operator is not None:
+            place = titles.get(operation.origin.model or "", elsewhere), operation.origin.operator
             owner = place if place in known else owner
-        operations.setdefault(owner, []).append(row)
-    rows = [
+        operations.setdefault(owner, []).append(operation)
+    made = [
         _layer(
             placement,
             operations.get((placement.subgraph, placement.index), ()),
@@ -46,20 +48,20 @@ def layers(
         for placement in report.placements
     ]
     for device, kind in OF_NO_OPERATOR.items():
-        if found := operations.get(device):
+        if unowned := operations.get(device):
             nobody = OperatorPlacement(-1, kind, "", device, 0, 0)
-            rows.append(_layer(nobody, found, cost.cycles, alive))
-    return tuple(rows)
+            made.append(_layer(nobody, unowned, cost.cycles, alive))
+    return tuple(made)
 
 
 def _alive(memory: MemoryReport | None) -> Callable[[int], int | None]:
-    """Return what says how many bytes of SRAM are alive at an operation."""
+    """Return a function that tells how many bytes of SRAM are alive at an operation."""
     if memory is None:
         return lambda operation: None
-    areas = [row.live_bytes for row in memory.areas if row.memory == SRAM]
+    areas = [area.live_bytes for area in memory.areas if area.memory == SRAM]
 
     def of(operation: int) -> int:
-        return sum(row[operation] for row in areas if operation < len(row))
+        return sum(live[operation] for live in areas if operation < len(live))
 
     return of
 
@@ -70,10 +72,10 @@ def _layer(
     whole_cycles: int,
     alive: Callable[[int], int | None],
 ) -> Layer:
-    cycles = sum(row.cycles for row in operations)
+    cycles = sum(operation.cycles for operation in operations)
     share = cycles / whole_cycles if whole_cycles else 0.0
-    causes = added(row.causes for row in operations)
-    at_work = [found for row in operations if (found := alive(row.index)) is not None]
+    causes = added(operation.causes for operation in operations)
+    at_work = [bytes_ for operation in operations if (bytes_ := alive(operation.index)) is not None]
     return Layer(
         index=placement.index if placement.index >= 0 else None,
         kind=placement.kind,
@@ -87,7 +89,7 @@ def _layer(
         compiler_cycles=_compiler_cycles(operations),
         sram_bytes=max(at_work, default=None),
         shape=_shape(operations),
-        operations=tuple(row.index for row in operations),
+        operations=tuple(operation.index for operation in operations),
         advice=advice(operations, causes, share),
         subgraph=placement.subgraph,
     )
@@ -95,16 +97,27 @@ def _layer(
 
 def _utilisation(macs: int, operations: Sequence[OperationCost]) -> float:
     """Return MACs over the array's, in the time from an operation's start to its end."""
-    capacity = sum(row.macs_per_cycle * (row.end_cycles - row.start_cycles) for row in operations)
+    capacity = sum(
+        operation.macs_per_cycle * (operation.end_cycles - operation.start_cycles)
+        for operation in operations
+    )
     return macs / capacity if capacity else 0.0
 
 
 def _compiler_cycles(operations: Sequence[OperationCost]) -> int | None:
-    said = [row.compiler_cycles for row in operations if row.compiler_cycles is not None]
+    said = [
+        operation.compiler_cycles
+        for operation in operations
+        if operation.compiler_cycles is not None
+    ]
     return sum(said) if said else None
 
 
 def _shape(operations: Sequence[OperationCost]) -> str:
     """Return the shape of the operation that has most to do."""
-    kernels = [row for row in operations if row.shape]
-    return max(kernels, key=lambda row: (row.macs, row.cycles)).shape if kernels else ""
+    kernels = [operation for operation in operations if operation.shape]
+    return (
+        max(kernels, key=lambda operation: (operation.macs, operation.cycles)).shape
+        if kernels
+        else ""
+    )

@@ -3,7 +3,7 @@
 What lies between operators is known by name. Inside the stream of an Ethos-U only addresses are
 known, so the stream is read again for what each operation touches, which
 `mizzen.targets.ethos_u.judge.hazards` does already, block by block: bytes live from the operation
-that writes them to the last one that reads them, whoever planned them. So the report is of the
+that writes them to the last one that reads them, whatever planned them. So the report is of the
 artifact, whichever compiler made it.
 
 `layout` says where tensors lie: in TensorFlow Lite Micro's arena, in the plan of Mizzen's own

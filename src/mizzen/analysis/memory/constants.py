@@ -12,11 +12,11 @@ from mizzen.targets.ethos_u.judge.hazards.intervals import Intervals
 def divided(constants: Iterable[Constant], reads: Sequence[ConstantRead]) -> Iterator[Constant]:
     """Return constants, those of a stream in parts; bytes that several operations read are the
     first one's."""
-    for row in constants:
-        if row.call is None:
-            yield row
+    for constant in constants:
+        if constant.call is None:
+            yield constant
         else:
-            yield from _parts(row, [read for read in reads if read.call == row.call])
+            yield from _parts(constant, [read for read in reads if read.call == constant.call])
 
 
 def _parts(whole: Constant, reads: Sequence[ConstantRead]) -> Iterator[Constant]:

@@ -25,24 +25,24 @@ def device_layout(artifact: Artifact, program: DeviceProgram) -> Layout:
     """Return the layout of what a device executes."""
     planned = plan(program)
     tensors = dict(_tensors(program, planned))
-    fast = [row.fast_bytes or 0 for row in program.calls if isinstance(row, NpuCall)]
+    fast = [call.fast_bytes or 0 for call in program.calls if isinstance(call, NpuCall)]
     return Layout(
         calls=tuple(_calls(artifact, program, planned, tensors)),
         tensors=tensors,
         inputs=tuple(index for index in program.inputs if index in tensors),
         outputs=program.outputs,
-        states=tuple(row.read for row in program.states if row.read in tensors),
+        states=tuple(state.read for state in program.states if state.read in tensors),
         constants=tuple(_constants(program)),
         ends={ARENA: planned.arena_bytes, **({CACHE: max(fast)} if any(fast) else {})},
     )
 
 
 def _tensors(program: DeviceProgram, planned: MemoryPlan) -> Iterator[tuple[int, Held]]:
-    states = {row.read for row in program.states}
+    states = {state.read for state in program.states}
     touched = {index for call in program.calls if isinstance(call, NpuCall)
                for index in (*call.reads, *call.writes)}  # fmt: skip
-    for index, row in enumerate(program.tensors):
-        if row.data is not None:
+    for index, tensor in enumerate(program.tensors):
+        if tensor.data is not None:
             continue
         if index in states:
             use = Use.STATE
@@ -54,7 +54,9 @@ def _tensors(program: DeviceProgram, planned: MemoryPlan) -> Iterator[tuple[int,
             use = Use.FEATURE_MAP if index in touched else Use.CPU
         yield (
             index,
-            Held(row.name or f"tensor {index}", use, planned.tensors.get(index), row.size_bytes),
+            Held(
+                tensor.name or f"tensor {index}", use, planned.tensors.get(index), tensor.size_bytes
+            ),
         )
 
 
@@ -68,15 +70,15 @@ def _calls(
     steps = iter(artifact.steps)
     names: list[str] = []
     waiting: list[KernelCall] = []
-    for position, row in enumerate(program.calls):
-        if isinstance(row, KernelCall):
-            waiting.append(row)
+    for position, call in enumerate(program.calls):
+        if isinstance(call, KernelCall):
+            waiting.append(call)
             continue
         for step in steps:
             if isinstance(step, NpuStep):
                 yield from _on_cpu(waiting, names, tensors)
                 waiting, names = [], []
-                yield _on_npu(step, row, position, planned, tensors)
+                yield _on_npu(step, call, position, planned, tensors)
                 break
             names += step.kinds
     for step in steps:
@@ -110,7 +112,8 @@ def _on_npu(
     if call.fast_bytes:
         regions[FAST] = CACHE, 0
     reads, writes = (
-        tuple(index for index in rows if index in tensors) for rows in (call.reads, call.writes)
+        tuple(index for index in indices if index in tensors)
+        for indices in (call.reads, call.writes)
     )
     copies = call.scratch_offset_bytes is None
     return Call((step.accelerator,), step, reads, writes, regions, copies)
@@ -122,6 +125,6 @@ def _constants(program: DeviceProgram) -> Iterator[Constant]:
             yield Constant("command stream", len(call.payload))
             if call.read_only:
                 yield Constant("constants", len(call.read_only), None, position)
-    for index, row in enumerate(program.tensors):
-        if row.data is not None and row.size_bytes:
-            yield Constant(row.name or f"tensor {index}", row.size_bytes)
+    for index, tensor in enumerate(program.tensors):
+        if tensor.data is not None and tensor.size_bytes:
+            yield Constant(tensor.name or f"tensor {index}", tensor.size_bytes)

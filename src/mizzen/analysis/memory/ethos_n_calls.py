@@ -15,7 +15,7 @@ def passes(step: NpuStep) -> tuple[str, ...]:
     program = step.program
     if not isinstance(program, NpuProgram):
         return (step.accelerator,)
-    names = tuple(type(row.command).__name__ for row in passes_of(program.program))
+    names = tuple(type(pass_.command).__name__ for pass_ in passes_of(program.program))
     return names or (step.accelerator,)
 
 
@@ -24,15 +24,17 @@ def ethos_n_scratch(step: NpuStep) -> tuple[Held, ...]:
     program = step.program
     if not isinstance(program, NpuProgram):
         return ()
-    rows = program.program.of_kind(BufferKind.INTERMEDIATE)
+    buffers = program.program.of_kind(BufferKind.INTERMEDIATE)
     return tuple(
-        Held(f"buffer {row.id} between passes", Use.FEATURE_MAP, row.offset, row.size, ARENA)
-        for row in rows
+        Held(
+            f"buffer {buffer.id} between passes", Use.FEATURE_MAP, buffer.offset, buffer.size, ARENA
+        )
+        for buffer in buffers
     )
 
 
 def ethos_n_constants(step: NpuStep, container: Constant) -> tuple[Constant, ...]:
-    """Return what a container has: what the NPU's DMA reads, what its control unit reads, lists."""
+    """Return the parts of a container: for the NPU's DMA, for its control unit, lists."""
     program = step.program
     assert isinstance(program, NpuProgram), "a step of an Ethos-N has its program"
     held = program.program.container
@@ -41,5 +43,5 @@ def ethos_n_constants(step: NpuStep, container: Constant) -> tuple[Constant, ...
         "command stream and places of weights": len(held.constant_control_unit),
     }
     rest = container.size_bytes - sum(sizes.values())
-    rows = {**sizes, "lists of buffers": rest}
-    return tuple(Constant(name, size) for name, size in rows.items() if size > 0)
+    parts = {**sizes, "lists of buffers": rest}
+    return tuple(Constant(name, size) for name, size in parts.items() if size > 0)

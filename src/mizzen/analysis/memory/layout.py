@@ -21,7 +21,7 @@ READ_ONLY, SCRATCH, FAST = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A tensor, or memory of a kernel: where it lies; `address` is None if nobody has decided."""
+    """A tensor, or memory of a kernel: where it lies; `address` is None if it is not decided."""
 
     name: str
     use: Use

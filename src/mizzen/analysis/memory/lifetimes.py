@@ -77,14 +77,14 @@ def values_of(events: Sequence[Event]) -> list[Value]:
             continue  # the next value of state lies where the last one did
         owner[pieces] = len(values)
         at = event.operation
-        row = Value(event.name, event.area, event.use, event.bytes, at, at, event.grain)
-        values.append(row)
+        value = Value(event.name, event.area, event.use, event.bytes, at, at, event.grain)
+        values.append(value)
     return values
 
 
 def _edges(sets: Iterable[Intervals]) -> npt.NDArray[np.int64]:
-    found = [side for row in sets for side in (row.starts, row.ends)]
-    return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+    sides = [side for intervals in sets for side in (intervals.starts, intervals.ends)]
+    return np.unique(np.concatenate(sides)) if sides else np.zeros(0, np.int64)
 
 
 def _pieces(edges: npt.NDArray[np.int64], bytes_: Intervals) -> npt.NDArray[np.int64]:
@@ -104,7 +104,7 @@ def _pieces(edges: npt.NDArray[np.int64], bytes_: Intervals) -> npt.NDArray[np.i
 class _Cluster:
     """Values of one name that are parts of one tensor."""
 
-    rows: list[Value] = field(default_factory=list[Value])
+    values: list[Value] = field(default_factory=list[Value])
     start: int = 0
     end: int = 0
     last: int = 0
@@ -118,16 +118,18 @@ def joined(values: Iterable[Value]) -> list[Value]:
     open_: defaultdict[tuple[str, Use], list[_Cluster]] = defaultdict(list)
     clusters: list[_Cluster] = []
     for value in values:
-        found = next((row for row in open_[value.name, value.use] if _is_part(row, value)), None)
-        if found is None:
-            found = _Cluster([], value.bytes.first, value.bytes.end, value.last)
-            open_[value.name, value.use].append(found)
-            clusters.append(found)
-        found.rows.append(value)
-        found.start = min(found.start, value.bytes.first)
-        found.end = max(found.end, value.bytes.end)
-        found.last = max(found.last, value.last)
-    return _told_apart([_united(row.rows) for row in clusters])
+        cluster = next(
+            (each for each in open_[value.name, value.use] if _is_part(each, value)), None
+        )
+        if cluster is None:
+            cluster = _Cluster([], value.bytes.first, value.bytes.end, value.last)
+            open_[value.name, value.use].append(cluster)
+            clusters.append(cluster)
+        cluster.values.append(value)
+        cluster.start = min(cluster.start, value.bytes.first)
+        cluster.end = max(cluster.end, value.bytes.end)
+        cluster.last = max(cluster.last, value.last)
+    return _told_apart([_united(each.values) for each in clusters])
 
 
 def _told_apart(values: Sequence[Value]) -> list[Value]:
@@ -135,10 +137,12 @@ def _told_apart(values: Sequence[Value]) -> list[Value]:
 
     The result is what is left last; what lies at the same place is an earlier part of it.
     """
-    results = {row.name: row for row in values}
+    results = {value.name: value for value in values}
     return [
-        row if _is_result(row, results[row.name]) else replace(row, name=f"inside {row.name}")
-        for row in values
+        value
+        if _is_result(value, results[value.name])
+        else replace(value, name=f"inside {value.name}")
+        for value in values
     ]
 
 
@@ -152,14 +156,20 @@ def _is_part(cluster: _Cluster, value: Value) -> bool:
     return touches and value.first < cluster.last
 
 
-def _united(rows: Sequence[Value]) -> Value:
-    if len(rows) == 1:
-        return rows[0]
-    starts = np.concatenate([row.taken.starts for row in rows])
-    ends = np.concatenate([row.taken.ends for row in rows])
-    first, last = min(row.first for row in rows), max(row.last for row in rows)
+def _united(values: Sequence[Value]) -> Value:
+    if len(values) == 1:
+        return values[0]
+    starts = np.concatenate([value.taken.starts for value in values])
+    ends = np.concatenate([value.taken.ends for value in values])
+    first, last = min(value.first for value in values), max(value.last for value in values)
     return Value(
-        rows[0].name, rows[0].area, rows[0].use, merged(starts, ends), first, last, rows[0].grain
+        values[0].name,
+        values[0].area,
+        values[0].use,
+        merged(starts, ends),
+        first,
+        last,
+        values[0].grain,
     )
 
 
@@ -167,15 +177,15 @@ def live_bytes(values: Sequence[Value], operations: int) -> tuple[int, ...]:
     """Return how many bytes of one area are alive at each operation; shared bytes count once."""
     edges = _edges(value.taken for value in values)
     sizes = np.diff(edges)
-    found: list[int] = []
+    live: list[int] = []
     block = max(1, TABLE_CELLS // max(1, len(sizes)))
     pieces = [_pieces(edges, value.taken) for value in values]
     for start in range(0, operations, block):
         stop = min(operations, start + block)
         alive: npt.NDArray[Any] = np.zeros((len(sizes), stop - start), np.bool_)
-        for value, rows in zip(values, pieces, strict=True):
+        for value, taken in zip(values, pieces, strict=True):
             low, high = max(value.first, start), min(value.last + 1, stop)
             if low < high:
-                alive[rows, low - start : high - start] = True
-        found += (sizes @ alive).tolist()
-    return tuple(found)
+                alive[taken, low - start : high - start] = True
+        live += (sizes @ alive).tolist()
+    return tuple(live)

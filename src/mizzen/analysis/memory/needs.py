@@ -19,8 +19,8 @@ ROLES = {
 def needs_of(report: MemoryReport) -> Mapping[Role, int]:
     """Return the bytes that the model, the arena and the fast memory take; all of the file is the
     model's."""
-    found: dict[Role, int] = {Role.MODEL: 0, Role.ARENA: 0, Role.FAST: 0}
-    for row in report.areas:
-        found[ROLES[row.area]] += row.used_bytes
-    found[Role.MODEL] = max(found[Role.MODEL], report.file_bytes)
-    return found
+    needs: dict[Role, int] = {Role.MODEL: 0, Role.ARENA: 0, Role.FAST: 0}
+    for area in report.areas:
+        needs[ROLES[area.area]] += area.used_bytes
+    needs[Role.MODEL] = max(needs[Role.MODEL], report.file_bytes)
+    return needs

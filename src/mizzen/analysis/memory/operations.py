@@ -53,76 +53,76 @@ class Trace:
 
 def trace_of(layout: Layout) -> Trace:
     """Put an inference's accesses in order. E5xx and E6xx for streams that cannot be read."""
-    found = Trace()
+    trace = Trace()
     for index in (*layout.inputs, *layout.states):
-        found.write(0, layout.tensors[index])
+        trace.write(0, layout.tensors[index])
     for place, call in enumerate(layout.calls):
-        _call(found, place, call, layout.tensors)
-    last = max(len(found.names) - 1, 0)
+        _call(trace, place, call, layout.tensors)
+    last = max(len(trace.names) - 1, 0)
     for index in (*layout.outputs, *layout.states):
         if index in layout.tensors:  # else a constant is an output
-            found.read(last, layout.tensors[index])
-            found.spans[index] = found.spans.get(index, (0, 0))[0], last
+            trace.read(last, layout.tensors[index])
+            trace.spans[index] = trace.spans.get(index, (0, 0))[0], last
     for index in layout.states:
-        found.spans[index] = 0, last
+        trace.spans[index] = 0, last
     for index in layout.inputs:
-        found.spans[index] = 0, found.spans.get(index, (0, 0))[1]
-    return found
+        trace.spans[index] = 0, trace.spans.get(index, (0, 0))[1]
+    return trace
 
 
-def _call(found: Trace, place: int, call: Call, tensors: Mapping[int, Held]) -> None:
-    first = len(found.names)
+def _call(trace: Trace, place: int, call: Call, tensors: Mapping[int, Held]) -> None:
+    first = len(trace.names)
     for held in call.scratch:
-        found.write(first, held)
+        trace.write(first, held)
     program = None if call.npu is None else call.npu.program
     if isinstance(program, Program):
-        _stream(found, place, call, program, tensors)
+        _stream(trace, place, call, program, tensors)
     else:
-        found.names += call.names
+        trace.names += call.names
         for index in call.reads:
-            found.read(first, tensors[index])
+            trace.read(first, tensors[index])
         for index in call.writes:
-            found.write(first, tensors[index])
+            trace.write(first, tensors[index])
         for index in call.reads if len(call.names) > 1 else ():
-            found.read(len(found.names) - 1, tensors[index])
-    last = len(found.names) - 1
+            trace.read(len(trace.names) - 1, tensors[index])
+    last = len(trace.names) - 1
     for held in call.scratch:
-        found.read(last, held)
+        trace.read(last, held)
     for index in (*call.reads, *call.writes):
-        low, _ = found.spans.get(index, (first, last))
-        found.spans[index] = low, last
+        low, _ = trace.spans.get(index, (first, last))
+        trace.spans[index] = low, last
 
 
 def _stream(
-    found: Trace, place: int, call: Call, program: Program, tensors: Mapping[int, Held]
+    trace: Trace, place: int, call: Call, program: Program, tensors: Mapping[int, Held]
 ) -> None:
     """Follow the stream of an Ethos-U, and give what it leaves in its outputs their names.
 
-    Where its memory is its own, tensors are copied into it before and out of it behind.
+    Where its memory is its own, tensors are copied into it before and out of it after.
     """
-    start, began, read = len(found.names), len(found.events), len(found.reads)
+    start, began, read = len(trace.names), len(trace.events), len(trace.reads)
     taken, given = _inside(call, program.inputs, call.reads, tensors), _inside(
         call, program.outputs, call.writes, tensors
     )  # fmt: skip
     for index in call.reads if call.copies else ():
-        found.read(start, tensors[index])
+        trace.read(start, tensors[index])
     for held in taken if call.copies else ():
-        found.write(start, held)
+        trace.write(start, held)
     labels: dict[int, str] = {}
     for step in steps(program, accelerator_of(program.hardware)):
         if not isinstance(step, Wait):
-            labels[len(found.names)] = step.origin.name or _unknown(len(found.names))
-            _operation(found, place, step, call)
-    if len(found.names) == start:
-        found.names += call.names
-    last = len(found.names) - 1
-    events = _named_by_readers(found.events[began:], labels)
-    _name_transfers(found, read, events)
-    found.events[began:] = _renamed(events, given)
+            labels[len(trace.names)] = step.origin.name or _unknown(len(trace.names))
+            _operation(trace, place, step, call)
+    if len(trace.names) == start:
+        trace.names += call.names
+    last = len(trace.names) - 1
+    events = _named_by_readers(trace.events[began:], labels)
+    _name_transfers(trace, read, events)
+    trace.events[began:] = _renamed(events, given)
     for held in given if call.copies else ():
-        found.read(last, held)
+        trace.read(last, held)
     for index in call.writes if call.copies else ():
-        found.write(last, tensors[index])
+        trace.write(last, tensors[index])
 
 
 def _inside(
@@ -131,30 +131,30 @@ def _inside(
     """Return tensors of a program where they lie in its regions, with the names of the network."""
     known = [tensors[index] for index in indices if index in tensors]
     if len(known) != len(places):
-        known = [Held(row.name, Use.FEATURE_MAP, None, row.size_bytes) for row in places]
-    found: list[Held] = []
-    for place, row in zip(places, known, strict=True):
+        known = [Held(each.name, Use.FEATURE_MAP, None, each.size_bytes) for each in places]
+    inside: list[Held] = []
+    for place, tensor in zip(places, known, strict=True):
         if place.region in call.regions:
             area, base = call.regions[place.region]
-            use = Use.FEATURE_MAP if call.copies else row.use
-            found.append(Held(row.name, use, base + place.offset, place.size_bytes, area))
-    return found
+            use = Use.FEATURE_MAP if call.copies else tensor.use
+            inside.append(Held(tensor.name, use, base + place.offset, place.size_bytes, area))
+    return inside
 
 
-def _operation(found: Trace, place: int, step: Operation, call: Call) -> None:
-    at, label = len(found.names), step.origin.name
-    found.names.append(step.name if label is None else f"{step.name} {label}")
+def _operation(trace: Trace, place: int, step: Operation, call: Call) -> None:
+    at, label = len(trace.names), step.origin.name
+    trace.names.append(step.name if label is None else f"{step.name} {label}")
     for access in _in_regions(step.reads):
         if access.place.index in call.regions:
-            found.events.append(Event(at, *_where(access, call)))
+            trace.events.append(Event(at, *_where(access, call)))
         elif access.place.index == READ_ONLY:
             name = _of(WHAT.get(access.what, "constants"), label)
-            found.reads.append(ConstantRead(place, at, name, access.bytes.intervals))
+            trace.reads.append(ConstantRead(place, at, name, access.bytes.intervals))
     for access in _in_regions(step.writes):
         if access.place.index in call.regions:
             use, name = _left_by(step, label or _unknown(at))
             grain = _grain(step)
-            found.events.append(Event(at, *_where(access, call), name, use, grain))
+            trace.events.append(Event(at, *_where(access, call), name, use, grain))
 
 
 def _unknown(operation: int) -> str:
@@ -177,7 +177,7 @@ def _of(what: str, label: str | None) -> str:
 
 
 def _in_regions(accesses: Sequence[Access]) -> Iterator[Access]:
-    return (row for row in accesses if row.place.kind is Kind.REGION and row.bytes)
+    return (access for access in accesses if access.place.kind is Kind.REGION and access.bytes)
 
 
 def _where(access: Access, call: Call) -> tuple[str, Intervals]:
@@ -194,46 +194,48 @@ def _left_by(step: Operation, label: str) -> tuple[Use, str]:
 
 def _named_by_readers(events: Sequence[Event], labels: Mapping[int, str]) -> list[Event]:
     """Name what no operator of the model is known to leave by the first operation that reads it."""
-    rows = list(events)
-    for place, event in enumerate(rows):
+    named = list(events)
+    for place, event in enumerate(named):
         unknown = event.name is not None and event.name == _unknown(event.operation)
         if event.use is not Use.BUFFER and not unknown:
             continue
         readers = (
-            row.operation
-            for row in rows[place + 1 :]
-            if row.name is None and row.area == event.area and row.bytes.touches(event.bytes)
+            later.operation
+            for later in named[place + 1 :]
+            if later.name is None and later.area == event.area and later.bytes.touches(event.bytes)
         )
         reader = next(readers, None)
         if reader is not None:
             what = "weights of" if event.use is Use.BUFFER else "input of"
-            rows[place] = replace(event, name=f"{what} {labels.get(reader, _unknown(reader))}")
-    return rows
+            named[place] = replace(event, name=f"{what} {labels.get(reader, _unknown(reader))}")
+    return named
 
 
-def _name_transfers(found: Trace, start: int, events: Sequence[Event]) -> None:
+def _name_transfers(trace: Trace, start: int, events: Sequence[Event]) -> None:
     """Name constants that a transfer reads after what it fills with them."""
-    filled = {row.operation: row.name for row in events if row.use is Use.BUFFER and row.name}
-    found.reads[start:] = [
-        replace(row, name=filled.get(row.operation, row.name)) for row in found.reads[start:]
+    filled = {
+        event.operation: event.name for event in events if event.use is Use.BUFFER and event.name
+    }
+    trace.reads[start:] = [
+        replace(each, name=filled.get(each.operation, each.name)) for each in trace.reads[start:]
     ]
 
 
 def _renamed(events: Sequence[Event], tensors: Sequence[Held]) -> list[Event]:
     """Return events; the writes that make a tensor, the last ones of its bytes, have its name."""
-    rows = list(events)
+    renamed = list(events)
     for held in tensors:
         assert held.address is not None, "tensors of a program have places"
         rest = run(held.address, held.size_bytes).intervals
         end = held.address + held.size_bytes
-        for place in range(len(rows) - 1, -1, -1):
-            event = rows[place]
+        for place in range(len(renamed) - 1, -1, -1):
+            event = renamed[place]
             if not rest:
                 break
             inside = held.address <= event.bytes.first and event.bytes.end <= end
             if event.name is None or event.area != held.area or not inside:
                 continue
             if rest.touches(event.bytes):
-                rows[place] = replace(event, name=held.name, use=held.use)
+                renamed[place] = replace(event, name=held.name, use=held.use)
                 rest = rest - event.bytes
-    return rows
+    return renamed

@@ -54,8 +54,8 @@ def memory_report(
     )
 
 
-def _order(row: Allocation) -> tuple[int, str, int]:
-    return row.first, row.area, row.address or 0
+def _order(allocation: Allocation) -> tuple[int, str, int]:
+    return allocation.first, allocation.area, allocation.address or 0
 
 
 def _layout(artifact: Artifact) -> Layout:
@@ -101,40 +101,55 @@ def _outside(artifact: Artifact) -> Memory:
 
 
 def _by_area(events: Sequence[Event]) -> dict[str, list[Value]]:
-    rows: defaultdict[str, list[Event]] = defaultdict(list)
+    grouped: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
-        rows[event.area].append(event)
-    return {area: values_of(found) for area, found in rows.items()}
+        grouped[event.area].append(event)
+    return {area: values_of(each) for area, each in grouped.items()}
 
 
 def _allocations(
     layout: Layout, trace: Trace, areas: Mapping[str, Sequence[Value]], memories: Mapping[str, str]
 ) -> Iterator[Allocation]:
     for area, values in areas.items():
-        for row in joined(values):
+        for value in joined(values):
             yield Allocation(
-                row.name, memories[area], area, row.use, row.taken.first, row.taken.size,
-                row.first, row.last,
+                value.name, memories[area], area, value.use, value.taken.first, value.taken.size,
+                value.first, value.last,
             )  # fmt: skip
     last = max(len(trace.names) - 1, 0)
-    for row in layout.runtime:
+    for held in layout.runtime:
         yield Allocation(
-            row.name, memories[row.area], row.area, row.use, row.address, row.size_bytes, 0, last
+            held.name,
+            memories[held.area],
+            held.area,
+            held.use,
+            held.address,
+            held.size_bytes,
+            0,
+            last,
         )
-    for index, row in layout.tensors.items():
-        if row.address is None and row.size_bytes:
+    for index, held in layout.tensors.items():
+        if held.address is None and held.size_bytes:
             first, end = trace.spans.get(index, (0, last))
             yield Allocation(
-                row.name, memories[row.area], row.area, row.use, None, row.size_bytes, first, end
+                held.name,
+                memories[held.area],
+                held.area,
+                held.use,
+                None,
+                held.size_bytes,
+                first,
+                end,
             )
 
 
 def _constants(
     layout: Layout, trace: Trace, memories: Mapping[str, str], operations: int
 ) -> Iterator[Allocation]:
-    for row in divided(layout.constants, trace.reads):
+    for constant in divided(layout.constants, trace.reads):
         yield Allocation(
-            row.name, memories[CONSTANTS], CONSTANTS, Use.CONSTANTS, row.address, row.size_bytes,
+            constant.name, memories[CONSTANTS], CONSTANTS, Use.CONSTANTS, constant.address,
+            constant.size_bytes,
             0, operations - 1,
         )  # fmt: skip
 
@@ -148,11 +163,11 @@ def _uses(
 ) -> Iterator[AreaUse]:
     count = max(len(trace.names), 1)
     for area in (ARENA, CACHE, RUNTIME, CONSTANTS):
-        rows = [row for row in allocations if row.area == area]
+        inside = [each for each in allocations if each.area == area]
         live = list(live_bytes(areas.get(area, ()), count))
-        for row in (row for row in rows if row.address is None or area == CONSTANTS):
-            for at in range(row.first, row.last + 1):
-                live[at] += row.size_bytes
-        if rows or layout.ends.get(area):
+        for allocation in (each for each in inside if each.address is None or area == CONSTANTS):
+            for at in range(allocation.first, allocation.last + 1):
+                live[at] += allocation.size_bytes
+        if inside or layout.ends.get(area):
             used = max(layout.ends.get(area, 0), *live)
             yield AreaUse(area, memories[area], used, tuple(live), live.index(max(live)))

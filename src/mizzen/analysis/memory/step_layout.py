@@ -1,7 +1,7 @@
 """Artifacts of which only the steps are known: ExecuTorch programs, and what no device executes.
 
 An ExecuTorch program has planned its memory; the memory of a delegate comes from the method's
-temporary allocator, which is taken to lie behind it (EthosUBackend.cpp). Of others the tensors at
+temporary allocator, which is taken to lie after it (EthosUBackend.cpp). Of others the tensors at
 the edge have sizes, and what lies between steps is not known.
 """
 
@@ -36,11 +36,11 @@ def step_layout(artifact: Artifact) -> Layout:
     contents = artifact.contents
     planned = 0 if contents.arena is None else aligned(sum(contents.arena.block_bytes.values()))
     tensors = dict(_tensors(artifact))
-    programs = [row.program for row in artifact.steps if isinstance(row, NpuStep)]
-    sizes = [row.region_bytes for row in programs if isinstance(row, Program)]
-    scratch = max((row.get(SCRATCH, 0) for row in sizes), default=0)
-    fast = max((row.get(FAST, 0) for row in sizes), default=0)
-    carried = {row.read for row in contents.carried}
+    programs = [step.program for step in artifact.steps if isinstance(step, NpuStep)]
+    sizes = [program.region_bytes for program in programs if isinstance(program, Program)]
+    scratch = max((each.get(SCRATCH, 0) for each in sizes), default=0)
+    fast = max((each.get(FAST, 0) for each in sizes), default=0)
+    carried = {state.read for state in contents.carried}
     return Layout(
         calls=tuple(_call(step, planned, tensors) for step in artifact.steps),
         tensors=tensors,
@@ -55,7 +55,7 @@ def step_layout(artifact: Artifact) -> Layout:
 def _tensors(artifact: Artifact) -> Iterator[tuple[int, Held]]:
     contents = artifact.contents
     places: Mapping[int, Place] = {} if contents.arena is None else contents.arena.places
-    carried = {row.read for row in contents.carried}
+    carried = {state.read for state in contents.carried}
     used = {index for step in artifact.steps for index in (*step.inputs, *step.outputs)}
     for index, info in contents.infos.items():
         if index in contents.constants or index not in used | {*contents.inputs}:
@@ -73,7 +73,8 @@ def _tensors(artifact: Artifact) -> Iterator[tuple[int, Held]]:
 
 def _call(step: Step, planned: int, tensors: Mapping[int, Held]) -> Call:
     reads, writes = (
-        tuple(index for index in rows if index in tensors) for rows in (step.inputs, step.outputs)
+        tuple(index for index in indices if index in tensors)
+        for indices in (step.inputs, step.outputs)
     )
     if not isinstance(step, NpuStep):
         return Call(step.kinds, None, reads, writes)

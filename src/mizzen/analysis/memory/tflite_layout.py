@@ -49,18 +49,18 @@ def tflite_layout(artifact: Artifact, model: Model) -> Layout:
     calls = tuple(_calls(artifact, model, scratch))
     touched = {index for call in calls for index in (*call.reads, *call.writes)}
     touched.update((*model.main.inputs, *model.main.outputs))
-    rows = {index: model.main.tensors[index] for index in sorted(touched)}
-    kept = {row.tensor for row in (() if arena is None else arena.kept)}
+    used = {index: model.main.tensors[index] for index in sorted(touched)}
+    kept = {each.tensor for each in (() if arena is None else arena.kept)}
     tensors = {
-        index: _held(model, row, places.get(index), RUNTIME if (0, index) in kept else ARENA)
-        for index, row in rows.items() if row.data is None
+        index: _held(model, tensor, places.get(index), RUNTIME if (0, index) in kept else ARENA)
+        for index, tensor in used.items() if tensor.data is None
     }  # fmt: skip
     return Layout(
         calls=calls,
         tensors=tensors,
         inputs=tuple(index for index in model.main.inputs if index in tensors),
         outputs=model.main.outputs,
-        states=tuple(index for index, row in tensors.items() if row.use is Use.STATE),
+        states=tuple(index for index, held in tensors.items() if held.use is Use.STATE),
         constants=_with_tables(tuple(_constants(artifact, model)), artifact, arena),
         runtime=tuple(_runtime(arena, tensors)),
         ends=_ends(artifact, arena),
@@ -69,8 +69,8 @@ def tflite_layout(artifact: Artifact, model: Model) -> Layout:
 
 
 def _arena(artifact: Artifact, model: Model) -> TflmArena | None:
-    if any(isinstance(row, NpuStep) and not isinstance(row.program, Program)
-           for part in artifact.subgraphs for row in part.steps):  # fmt: skip
+    if any(isinstance(step, NpuStep) and not isinstance(step.program, Program)
+           for part in artifact.subgraphs for step in part.steps):  # fmt: skip
         return None
     try:
         return arena_of(model)
@@ -79,8 +79,12 @@ def _arena(artifact: Artifact, model: Model) -> TflmArena | None:
 
 
 def _places(arena: TflmArena | None) -> Mapping[int, int]:
-    rows = () if arena is None else arena.planned
-    return {row.tensor[1]: row.offset_bytes for row in rows if row.tensor and row.tensor[0] == 0}
+    planned = () if arena is None else arena.planned
+    return {
+        block.tensor[1]: block.offset_bytes
+        for block in planned
+        if block.tensor and block.tensor[0] == 0
+    }
 
 
 def _held(model: Model, tensor: Tensor, address: int | None, area: str) -> Held:
@@ -98,60 +102,65 @@ def _held(model: Model, tensor: Tensor, address: int | None, area: str) -> Held:
 
 def _is_of_cpu(model: Model, index: int) -> bool:
     """Whether operators on the CPU alone read and write a tensor."""
-    users = [row for row in model.main.operators if index in (*row.inputs, *row.outputs)]
+    users = [
+        operator
+        for operator in model.main.operators
+        if index in (*operator.inputs, *operator.outputs)
+    ]
     return not any(map(is_npu, users))
 
 
 def _scratch(model: Model, arena: TflmArena | None) -> Mapping[int, list[Held]]:
-    """Return what kernels need, and tensors of what they call, by operator of the main graph."""
-    found: defaultdict[int, list[Held]] = defaultdict(list)
+    """Return the memory of kernels, and of graphs that they call, by operator of the main graph."""
+    needed: defaultdict[int, list[Held]] = defaultdict(list)
     callers = _callers(model)
-    for row in () if arena is None else arena.planned:
-        key = row.operator or row.tensor
-        if key is None or (key[0] == 0 and row.operator is None):
+    for block in () if arena is None else arena.planned:
+        key = block.operator or block.tensor
+        if key is None or (key[0] == 0 and block.operator is None):
             continue
         caller = key[1] if key[0] == 0 else callers.get(key[0])
         if caller is not None:
-            name = f"{row.name} while it runs" if row.operator else row.name
-            held = Held(name, Use.CPU, row.offset_bytes, row.size_bytes)
-            found[caller].append(held)
-    return found
+            name = f"{block.name} while it runs" if block.operator else block.name
+            held = Held(name, Use.CPU, block.offset_bytes, block.size_bytes)
+            needed[caller].append(held)
+    return needed
 
 
 def _callers(model: Model) -> Mapping[int, int]:
     """Return the operator of the main graph that other graphs are executed for."""
-    found: dict[int, int] = {}
+    callers: dict[int, int] = {}
 
     def call(operator: Operator, caller: int) -> None:
         for index in called(operator):
-            if index not in found:
-                found[index] = caller
-                for row in model.subgraphs[index].operators:
-                    call(row, caller)
+            if index not in callers:
+                callers[index] = caller
+                for inner in model.subgraphs[index].operators:
+                    call(inner, caller)
 
-    for row in model.main.operators:
-        call(row, row.index)
-    return found
+    for each in model.main.operators:
+        call(each, each.index)
+    return callers
 
 
 def _calls(
     artifact: Artifact, model: Model, scratch: Mapping[int, Sequence[Held]]
 ) -> Iterator[Call]:
-    npu = (row for row in model.main.operators if is_npu(row))
+    npu = (each for each in model.main.operators if is_npu(each))
     for step in artifact.steps:
         match step:
             case NpuStep():
-                row = next(npu)
+                operator = next(npu)
                 variables = (variable.index for variable in step.variables)
                 reads = tuple(dict.fromkeys((*step.inputs, *variables)))
-                held = (*scratch.get(row.index, ()), *ethos_n_scratch(step))
+                held = (*scratch.get(operator.index, ()), *ethos_n_scratch(step))
                 regions = dict(_regions(step))
                 yield Call(passes(step), step, reads, step.outputs, regions, False, held)
             case CpuStep() | ControlStep() | VariableStep():
-                for row in step.operators:
+                for operator in step.operators:
                     yield Call(
-                        (_named(model, row),), None, _variables(model, row.inputs),
-                        _variables(model, row.outputs), scratch=tuple(scratch.get(row.index, ())),
+                        (_named(model, operator),), None, _variables(model, operator.inputs),
+                        _variables(model, operator.outputs),
+                        scratch=tuple(scratch.get(operator.index, ())),
                     )  # fmt: skip
             case _:
                 raise AssertionError(step)
@@ -186,10 +195,10 @@ def _runtime(arena: TflmArena | None, tensors: Mapping[int, Held]) -> Iterator[H
     if arena is None:
         return
     sums: dict[tuple[str, bool], int] = {}
-    for row in arena.kept:
-        key, size = (row.name, row.state), row.size_bytes
-        if row.tensor is not None and row.tensor[0] == 0 and row.tensor[1] in tensors:
-            key, size = ("alignment", False), size - tensors[row.tensor[1]].size_bytes
+    for kept in arena.kept:
+        key, size = (kept.name, kept.state), kept.size_bytes
+        if kept.tensor is not None and kept.tensor[0] == 0 and kept.tensor[1] in tensors:
+            key, size = ("alignment", False), size - tensors[kept.tensor[1]].size_bytes
         sums[key] = sums.get(key, 0) + size
     for (name, state), size in sums.items():
         use = Use.STATE if state else Use.RUNTIME
@@ -201,7 +210,7 @@ def _runtime(arena: TflmArena | None, tensors: Mapping[int, Held]) -> Iterator[H
 
 
 def _ends(artifact: Artifact, arena: TflmArena | None) -> Mapping[str, int]:
-    every = (step for row in artifact.subgraphs for step in row.steps)
+    every = (step for subgraph in artifact.subgraphs for step in subgraph.steps)
     steps = [step for step in every if isinstance(step, NpuStep)]
     spans = [span for step in steps for region, span in step.part.shared.items()
              if region == SCRATCH]  # fmt: skip
@@ -219,17 +228,17 @@ def _constants(artifact: Artifact, model: Model) -> Iterator[Constant]:
     first, seen = file.ctypes.data, set[int]()
     roles = dict(_roles(artifact, model))
     for subgraph in model.subgraphs:
-        for row in subgraph.tensors:
-            if row.data is None or not row.data.nbytes or row.data.ctypes.data in seen:
+        for tensor in subgraph.tensors:
+            if tensor.data is None or not tensor.data.nbytes or tensor.data.ctypes.data in seen:
                 continue
-            seen.add(row.data.ctypes.data)
-            at = row.data.ctypes.data - first
+            seen.add(tensor.data.ctypes.data)
+            at = tensor.data.ctypes.data - first
             plain = Constant(
-                row.name or f"tensor {row.index}",
-                row.data.nbytes,
+                tensor.name or f"tensor {tensor.index}",
+                tensor.data.nbytes,
                 at if 0 <= at < file.nbytes else None,
             )
-            parts = roles.get(row.index) if subgraph.index == 0 else None
+            parts = roles.get(tensor.index) if subgraph.index == 0 else None
             yield from (plain,) if parts is None else parts(plain)
 
 
@@ -237,7 +246,7 @@ def _with_tables(
     constants: tuple[Constant, ...], artifact: Artifact, arena: TflmArena | None
 ) -> tuple[Constant, ...]:
     """Add the rest of the file: an interpreter reads tensors and operators in it as it lies."""
-    rest = len(artifact.data) - sum(row.size_bytes for row in constants)
+    rest = len(artifact.data) - sum(constant.size_bytes for constant in constants)
     return constants if arena is None else (*constants, Constant("tables of the file", rest))
 
 
@@ -246,15 +255,15 @@ Parts = Callable[[Constant], Sequence[Constant]]
 
 
 def _roles(artifact: Artifact, model: Model) -> Iterator[tuple[int, Parts]]:
-    """Return what the constants of NPU operators are, by tensor."""
+    """Return a division of each constant of NPU operators, by tensor."""
     steps = (step for step in artifact.steps if isinstance(step, NpuStep))
-    for row in (row for row in model.main.operators if is_npu(row)):
+    for operator in (each for each in model.main.operators if is_npu(each)):
         step = next(steps)
         if isinstance(step.program, Program):
-            yield row.inputs[0], lambda whole: [replace(whole, name="command stream")]
-            yield row.inputs[1], partial(_read_by, row.index)
+            yield operator.inputs[0], lambda whole: [replace(whole, name="command stream")]
+            yield operator.inputs[1], partial(_read_by, operator.index)
         else:
-            yield row.inputs[0], partial(ethos_n_constants, step)
+            yield operator.inputs[0], partial(ethos_n_constants, step)
 
 
 def _read_by(call: int, whole: Constant) -> Sequence[Constant]:

@@ -37,20 +37,20 @@ NO_TIME = 10
 """Of what happens beside something else and adds no time."""
 
 
-def colour_of(row: OperationCost) -> int:
+def colour_of(operation: OperationCost) -> int:
     """Return the colour of what an operation is bound by."""
-    return BOUNDS[row.bound] if row.causes else NO_TIME
+    return BOUNDS[operation.bound] if operation.causes else NO_TIME
 
 
-def bounds_legend(rows: Iterable[OperationCost]) -> tuple[tuple[int, str], ...]:
+def bounds_legend(operations: Iterable[OperationCost]) -> tuple[tuple[int, str], ...]:
     """Return the colours of the bounds that occur, with their names."""
-    found = {colour_of(row) for row in rows}
+    colours = {colour_of(operation) for operation in operations}
     names = {colour: bound.value for bound, colour in BOUNDS.items()}
     names[NO_TIME] = "adds no time"
-    return tuple((colour, name) for colour, name in names.items() if colour in found)
+    return tuple((colour, name) for colour, name in names.items() if colour in colours)
 
 
-def uses_legend(found: Iterable[Use]) -> tuple[tuple[int, str], ...]:
+def uses_legend(uses: Iterable[Use]) -> tuple[tuple[int, str], ...]:
     """Return the colours of those that occur, with their names."""
-    there = set(found)
+    there = set(uses)
     return tuple((colour, use.value) for use, colour in USES.items() if use in there)

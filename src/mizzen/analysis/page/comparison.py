@@ -7,37 +7,44 @@ from mizzen.report.page import Cell, Figure, Figures, Page, Section, Table
 from mizzen.report.words import short_name
 
 
-def comparison_page(found: Comparison) -> Page:
+def comparison_page(comparison: Comparison) -> Page:
     """Return the page: outputs first, then every layer."""
-    accelerator = found.configuration.get("accelerator", "")
+    accelerator = comparison.configuration.get("accelerator", "")
     figures = Figures(
         (
-            Figure("Outputs that differ", f"{found.differing:,}", f"of {found.elements:,}"),
-            Figure("Layers that differ", f"{len(found.wrong):,}", f"of {len(found.layers):,}"),
-            Figure("Inputs", f"{found.inputs:,}", f"compared with {found.reference}"),
+            Figure(
+                "Outputs that differ", f"{comparison.differing:,}", f"of {comparison.elements:,}"
+            ),
+            Figure(
+                "Layers that differ", f"{len(comparison.wrong):,}", f"of {len(comparison.layers):,}"
+            ),
+            Figure("Inputs", f"{comparison.inputs:,}", f"compared with {comparison.reference}"),
         )
     )
     outputs = Table(
         "Outputs of the network",
         ("output", "found", "differing", "of", "largest difference"),
         tuple(
-            (row.name, row.outcome.value, row.differing, row.elements, row.steps)
-            for row in found.outputs
+            (output.name, output.outcome.value, output.differing, output.elements, output.steps)
+            for output in comparison.outputs
         ),
     )
     layers = Table(
         "Layers, in the model's order",
         ("#", "type", "on", "found", "differing", "of", "largest difference", "output"),
-        tuple(_layer(row) for row in found.layers),
+        tuple(_layer(layer) for layer in comparison.layers),
         wide=frozenset({7}),
     )
-    title = f"{found.model} on {accelerator}, beside {found.reference}"
-    summary = "What the NPU computes is what the model means." if found.holds else "It differs."
+    title = f"{comparison.model} on {accelerator}, beside {comparison.reference}"
+    summary = (
+        "What the NPU computes is what the model means." if comparison.holds else "It differs."
+    )
     return Page(title, summary, (Section("Comparison", (outputs, layers)),), (figures,))
 
 
-def _layer(row: LayerComparison) -> tuple[Cell, ...]:
+def _layer(layer: LayerComparison) -> tuple[Cell, ...]:
     return (
-        row.index, row.kind, row.device.value, row.outcome.value, row.differing, row.elements,
-        row.steps, short_name(row.name),
+        layer.index, layer.kind, layer.device.value, layer.outcome.value, layer.differing,
+        layer.elements,
+        layer.steps, short_name(layer.name),
     )  # fmt: skip

@@ -13,22 +13,22 @@ from mizzen.report.words import count, shape, size
 
 def configuration(findings: Findings) -> Iterator[Section]:
     """Return the section: interface, programs, every setting with its source."""
-    rows = [
+    facts = [
         (word, f"{info.name} {info.dtype}{shape(info.shape)}")
         for word, infos in (("Input", findings.inputs), ("Output", findings.outputs))
         for info in infos
     ]
-    rows += [
-        (f"Step {row.step}", f"{row.hardware}; command stream of {size(row.size_bytes)}")
-        for row in findings.streams
+    facts += [
+        (f"Step {stream.step}", f"{stream.hardware}; command stream of {size(stream.size_bytes)}")
+        for stream in findings.streams
     ]
     asked: dict[str, Any] = (
         {} if findings.compilation is None else findings.compilation.configuration
     )
     settings = asked.get("settings", [])
     if not settings:
-        rows += [(name, str(value)) for name, value in asked.items()]
-    blocks: list[Block] = [Facts(tuple(rows))]
+        facts += [(name, str(value)) for name, value in asked.items()]
+    blocks: list[Block] = [Facts(tuple(facts))]
     if settings:
         blocks.append(_settings(settings))
     elif not asked:
@@ -37,8 +37,11 @@ def configuration(findings: Findings) -> Iterator[Section]:
 
 
 def _settings(settings: list[dict[str, Any]]) -> Table:
-    rows = tuple((str(row["name"]), _value(row["value"]), str(row["source"])) for row in settings)
-    return Table("Settings in force", ("setting", "value", "from"), rows, wide=frozenset({2}))
+    lines = tuple(
+        (str(setting["name"]), _value(setting["value"]), str(setting["source"]))
+        for setting in settings
+    )
+    return Table("Settings in force", ("setting", "value", "from"), lines, wide=frozenset({2}))
 
 
 def _value(value: object) -> str:
@@ -56,24 +59,24 @@ def proof(findings: Findings) -> Section:
     return Section("Proof", tuple(_proof(report.proof)))
 
 
-def _proof(found: Proof) -> Iterator[Block]:
-    if not found.inputs:
-        yield Note(f"Nothing was proved; {not_compared(found)}.")
+def _proof(evidence: Proof) -> Iterator[Block]:
+    if not evidence.inputs:
+        yield Note(f"Nothing was proved; {not_compared(evidence)}.")
         return
-    parts = f"{found.equal} of {count(found.parts, 'NPU operator')}"
-    rows = [
-        ("Exact to", found.against or "what the network computes"),
-        ("Executed", f"{count(found.inputs, 'input')} of seed {found.seed}"),
+    parts = f"{evidence.equal} of {count(evidence.parts, 'NPU operator')}"
+    facts = [
+        ("Exact to", evidence.against or "what the network computes"),
+        ("Executed", f"{count(evidence.inputs, 'input')} of seed {evidence.seed}"),
         ("Outputs equal bit for bit", parts),
-        ("Operators seen inside and equal", f"{found.watched}"),
+        ("Operators seen inside and equal", f"{evidence.watched}"),
         ("Hazards", "none"),
-        ("Digest of inputs and outputs", found.digest),
+        ("Digest of inputs and outputs", evidence.digest),
     ]
-    yield Facts(tuple(rows))
+    yield Facts(tuple(facts))
     for label, names in (
-        ("Within a documented bound of the reference", found.bounded),
-        ("Not compared", found.unproved),
-        ("Wrong, and left on the NPU as asked", found.differing),
+        ("Within a documented bound of the reference", evidence.bounded),
+        ("Not compared", evidence.unproved),
+        ("Wrong, and left on the NPU as asked", evidence.differing),
     ):
         if names:
             yield Table(label, ("result",), tuple((name,) for name in names), wide=frozenset({0}))

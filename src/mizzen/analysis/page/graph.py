@@ -24,11 +24,11 @@ def network(findings: Findings) -> Section:
         return Section("Network", (_in_order(findings.cost),))
     if report is None or not report.placements:
         return Section("Network", (Note("The model's operators are not known."),))
-    places = {row.index: place for place, row in enumerate(report.placements)}
-    shares = {row.index: row.share for row in findings.layers}
+    places = {placement.index: place for place, placement in enumerate(report.placements)}
+    shares = {layer.index: layer.share for layer in findings.layers}
     boxes = tuple(
-        _box(row, place, places, shares.get(row.index, 0.0))
-        for place, row in enumerate(report.placements)
+        _box(placement, place, places, shares.get(placement.index, 0.0))
+        for place, placement in enumerate(report.placements)
     )
     text = f"{count(len(report.on_npu), 'operator')} on the NPU (N), {len(report.on_cpu):,} on the "
     text += "CPU (C). A line leads down to what takes a result."
@@ -40,18 +40,21 @@ def network(findings: Findings) -> Section:
 
 def _in_order(cost: CostReport) -> Graph:
     """Return the operations of an artifact that names no operators, without transfers."""
-    rows = [row for row in cost.operations if not _is_transfer(row)]
+    shown = [operation for operation in cost.operations if not _is_transfer(operation)]
     boxes = tuple(
         Box(
-            name=f"{row.index} {row.name}",
-            detail=row.shape if len(row.shape) <= NAME_LETTERS else f"{row.shape[:21]}...",
-            letter=row.device.value[0],
-            colour=DEVICES[row.device],
-            title=f"Operation {row.index} {row.name} on the {row.device.value}: {row.shape}.",
+            name=f"{operation.index} {operation.name}",
+            detail=operation.shape
+            if len(operation.shape) <= NAME_LETTERS
+            else f"{operation.shape[:21]}...",
+            letter=operation.device.value[0],
+            colour=DEVICES[operation.device],
+            title=f"Operation {operation.index} {operation.name} on the {operation.device.value}: "
+            f"{operation.shape}.",
             after=(place - 1,) if place else (),
-            anchor=anchors.of_operation(row.index),
+            anchor=anchors.of_operation(operation.index),
         )
-        for place, row in enumerate(rows)
+        for place, operation in enumerate(shown)
     )
     text = (
         "The model's operators are not known: these are the artifact's operations but transfers. "
@@ -60,24 +63,26 @@ def _in_order(cost: CostReport) -> Graph:
     return Graph("Operations of the artifact", text, boxes, LEGEND)
 
 
-def _is_transfer(row: OperationCost) -> bool:
-    return any(part.purpose is Purpose.TRANSFER for part in row.traffic)
+def _is_transfer(operation: OperationCost) -> bool:
+    return any(part.purpose is Purpose.TRANSFER for part in operation.traffic)
 
 
-def _box(row: OperatorPlacement, own: int, places: dict[int, int], share: float) -> Box:
-    name = short_name(row.name)
-    why = "".join(f" {reason.message}." for reason in row.reasons)
-    macs = f", {count(row.macs, 'MAC')}" if row.macs else ""
+def _box(operator: OperatorPlacement, own: int, places: dict[int, int], share: float) -> Box:
+    name = short_name(operator.name)
+    why = "".join(f" {reason.message}." for reason in operator.reasons)
+    macs = f", {count(operator.macs, 'MAC')}" if operator.macs else ""
     told = f", {100 * share:.1f} % of the time" if share else ""
-    title = f"Operator {row.index} {row.kind} on the {row.device.value}{macs}{told}: "
-    title += f"{short_name(row.name)}.{why}"
+    title = (
+        f"Operator {operator.index} {operator.kind} on the {operator.device.value}{macs}{told}: "
+    )
+    title += f"{short_name(operator.name)}.{why}"
     return Box(
-        name=f"{row.index} {row.kind}",
+        name=f"{operator.index} {operator.kind}",
         detail=name if len(name) <= NAME_LETTERS else f"...{name[3 - NAME_LETTERS :]}",
-        letter=row.device.value[0],
-        colour=DEVICES[row.device],
+        letter=operator.device.value[0],
+        colour=DEVICES[operator.device],
         title=title,
-        after=tuple(places[index] for index in row.after if places.get(index, own) < own),
-        anchor=anchors.of_layer(row.index),
+        after=tuple(places[index] for index in operator.after if places.get(index, own) < own),
+        anchor=anchors.of_layer(operator.index),
         share=share,
     )

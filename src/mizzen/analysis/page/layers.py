@@ -21,17 +21,17 @@ def layers_section(findings: Findings) -> Section:
         text = "The model's operators are not known: the report of the compilation, a .json file "
         text += "beside the artifact, is not there."
         return Section("Layers", (Note(text),))
-    rows = findings.layers
-    table = _costs(findings, rows) if rows else _placements(findings, report)
+    layers = findings.layers
+    table = _costs(findings, layers) if layers else _placements(findings, report)
     blocks: tuple[Block, ...] = (without_empty_columns(table),)
-    if any(row.advice for row in rows):
-        blocks += (_advice(rows),)
+    if any(layer.advice for layer in layers):
+        blocks += (_advice(layers),)
     if report.on_cpu:
         blocks += (_reasons(report),)
     return Section("Layers", blocks)
 
 
-def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
+def _costs(findings: Findings, layers: Sequence[Layer]) -> Table:
     works = commands_of(findings)
     return Table(
         "Operators of the model, with what they cost",
@@ -39,29 +39,32 @@ def _costs(findings: Findings, rows: Sequence[Layer]) -> Table:
             "#", "type", "shape", "on", "cycles", "of the time", "bound by", "utilisation", "MACs",
             "SRAM", "compiler's cycles", "commands", "output",
         ),
-        tuple(_cost(row, None if row.index is None else works.get(row.index)) for row in rows),
+        tuple(
+            _cost(layer, None if layer.index is None else works.get(layer.index))
+            for layer in layers
+        ),
         frozenset({5, 7}),
-        tuple("" if row.index is None else anchors.of_layer(row.index) for row in rows),
+        tuple("" if layer.index is None else anchors.of_layer(layer.index) for layer in layers),
         frozenset({12}),
     )  # fmt: skip
 
 
-def _cost(row: Layer, work: Work | None) -> tuple[Cell, ...]:
+def _cost(layer: Layer, work: Work | None) -> tuple[Cell, ...]:
     return (
-        row.index, row.kind, row.shape or None, row.device.value, row.cycles, row.share,
-        None if row.bound is None else row.bound.value, row.utilisation or None,
-        row.macs, row.sram_bytes, row.compiler_cycles, link_to(work),
-        short_name(row.name) or None,
+        layer.index, layer.kind, layer.shape or None, layer.device.value, layer.cycles, layer.share,
+        None if layer.bound is None else layer.bound.value, layer.utilisation or None,
+        layer.macs, layer.sram_bytes, layer.compiler_cycles, link_to(work),
+        short_name(layer.name) or None,
     )  # fmt: skip
 
 
 def commands_of(findings: Findings) -> dict[int, Work]:
     """Return the first operation of each operator of the model."""
-    found: dict[int, Work] = {}
-    for row in (row for stream in findings.streams for row in stream.work):
-        if row.operator is not None:
-            found.setdefault(row.operator, row)
-    return found
+    works: dict[int, Work] = {}
+    for work in (each for stream in findings.streams for each in stream.work):
+        if work.operator is not None:
+            works.setdefault(work.operator, work)
+    return works
 
 
 def _placements(findings: Findings, report: CompileReport) -> Table:
@@ -69,17 +72,18 @@ def _placements(findings: Findings, report: CompileReport) -> Table:
     return Table(
         "Operators of the model, their cycles as the compiler estimates them",
         ("#", "type", "on", "MACs", "cycles", "commands", "output"),
-        tuple(_row(row, works.get(row.index)) for row in report.placements),
-        anchors=tuple(anchors.of_layer(row.index) for row in report.placements),
+        tuple(_row(placement, works.get(placement.index)) for placement in report.placements),
+        anchors=tuple(anchors.of_layer(placement.index) for placement in report.placements),
         wide=frozenset({6}),
     )
 
 
-def _row(row: OperatorPlacement, work: Work | None) -> tuple[Cell, ...]:
-    cycles = row.cycles if row.device is Device.NPU else None
+def _row(placement: OperatorPlacement, work: Work | None) -> tuple[Cell, ...]:
+    cycles = placement.cycles if placement.device is Device.NPU else None
     return (
-        row.index, row.kind, row.device.value, row.macs, cycles, link_to(work),
-        short_name(row.name),
+        placement.index, placement.kind, placement.device.value, placement.macs, cycles,
+        link_to(work),
+        short_name(placement.name),
     )  # fmt: skip
 
 
@@ -91,12 +95,12 @@ def link_to(work: Work | None) -> Link | None:
     return Link(f"word {work.offset_words:,}", anchor)
 
 
-def _advice(rows: Sequence[Layer]) -> Table:
-    told = [row for row in rows if row.advice and row.index is not None]
+def _advice(layers: Sequence[Layer]) -> Table:
+    told = [layer for layer in layers if layer.advice and layer.index is not None]
     return Table(
         "What would make layers cheaper",
         ("operator", "of the time", "advice"),
-        tuple((_link(row.index, row.kind), row.share, row.advice) for row in told),
+        tuple((_link(layer.index, layer.kind), layer.share, layer.advice) for layer in told),
         frozenset({1}),
         wide=frozenset({2}),
     )
@@ -107,14 +111,14 @@ def _link(index: int | None, kind: str) -> Cell:
 
 
 def _reasons(report: CompileReport) -> Table:
-    rows = [
-        (_link(row.index, row.kind), reason.message, reason.help)
-        for row in report.on_cpu
-        for reason in row.reasons
+    lines = [
+        (_link(placement.index, placement.kind), reason.message, reason.help)
+        for placement in report.on_cpu
+        for reason in placement.reasons
     ]
     return Table(
         "Why operators are on the CPU",
         ("operator", "why", "what to do"),
-        tuple(rows),
+        tuple(lines),
         wide=frozenset({1, 2}),
     )

@@ -21,15 +21,20 @@ def commands(findings: Findings) -> Section:
 
 def _operators(findings: Findings) -> dict[int, str]:
     report = findings.compilation
-    rows = () if report is None else report.placements
-    return {row.index: f"operator {row.index} {row.kind}, {short_name(row.name)}" for row in rows}
+    placements = () if report is None else report.placements
+    return {
+        placement.index: (
+            f"operator {placement.index} {placement.kind}, {short_name(placement.name)}"
+        )
+        for placement in placements
+    }
 
 
 def _blocks(stream: Stream, names: dict[int, str]) -> Iterator[Block]:
-    total = sum(len(row.commands) for row in stream.work)
-    operations = count(sum(row.starts for row in stream.work), "operation")
+    total = sum(len(work.commands) for work in stream.work)
+    operations = count(sum(work.starts for work in stream.work), "operation")
     title = f"Step {stream.step}: {count(total, 'command')}, {operations}"
-    yield Listing(title, tuple(_paragraph(row, names) for row in stream.work))
+    yield Listing(title, tuple(_paragraph(work, names) for work in stream.work))
     if stream.stopped_by is not None:
         yield Note(f"The stream cannot be read further: {stream.stopped_by.message}")
 

@@ -20,7 +20,7 @@ def memory(findings: Findings) -> Section:
     if report is None:
         return Section("Memory", (Note(MISSING),))
     cost = findings.cost
-    shown = frozenset(() if cost is None else (row.index for row in cost.operations))
+    shown = frozenset(() if cost is None else (operation.index for operation in cost.operations))
     blocks: list[Block] = [_needs(report)]
     for area in report.areas:
         blocks += _area(report, area, shown)
@@ -29,74 +29,89 @@ def memory(findings: Findings) -> Section:
 
 
 def _needs(report: MemoryReport) -> Facts:
-    rows = [
+    facts = [
         (f"{area.area} in {memory_name(area.memory)}", exact_size(area.used_bytes))
         for area in report.areas
     ]
     if report.arena_bytes is not None:
-        rows.append(("arena of TensorFlow Lite Micro", exact_size(report.arena_bytes)))
-    rows.append(("file", exact_size(report.file_bytes)))
-    return Facts(tuple(rows))
+        facts.append(("arena of TensorFlow Lite Micro", exact_size(report.arena_bytes)))
+    facts.append(("file", exact_size(report.file_bytes)))
+    return Facts(tuple(facts))
 
 
 def _area(report: MemoryReport, area: AreaUse, shown: frozenset[int]) -> Iterator[Block]:
-    rows = [row for row in report.allocations if (row.area, row.memory) == (area.area, area.memory)]
-    changes = len({(row.first, row.last) for row in rows}) > 1
-    if not rows or not changes:
+    allocations = [
+        allocation
+        for allocation in report.allocations
+        if (allocation.area, allocation.memory) == (area.area, area.memory)
+    ]
+    changes = len({(allocation.first, allocation.last) for allocation in allocations}) > 1
+    if not allocations or not changes:
         return
     name = f"{area.area} in {memory_name(area.memory)}"
     peak_bytes = area.live_bytes[area.peak] if area.live_bytes else 0
     operation = short_name(report.operations[area.peak])
     peak = f"peak {size(peak_bytes)} at operation {area.peak} {operation}"
-    by_address = all(row.address is not None for row in rows)
+    by_address = all(allocation.address is not None for allocation in allocations)
     how = "" if by_address else " Nobody has decided addresses: tensors are stacked by size."
     yield Occupancy(
         f"{name[:1].upper()}{name[1:]} over time",
         f"{exact_size(area.used_bytes)} must be there. The {peak} is marked.{how}",
         len(report.operations),
         "operations",
-        tuple(_pieces(rows, by_address, shown)),
+        tuple(_pieces(allocations, by_address, shown)),
         area.peak if area.live_bytes else None,
         peak,
-        uses_legend(row.use for row in rows),
+        uses_legend(allocation.use for allocation in allocations),
     )
-    yield _at_peak(rows, area, name)
+    yield _at_peak(allocations, area, name)
 
 
-def _pieces(rows: Sequence[Allocation], by_address: bool, shown: frozenset[int]) -> Iterator[Piece]:
+def _pieces(
+    allocations: Sequence[Allocation], by_address: bool, shown: frozenset[int]
+) -> Iterator[Piece]:
     """Return each allocation as a rectangle that leads to its first operation, if that is shown."""
-    places = [row.address or 0 for row in rows] if by_address else list(_stacked(rows))
-    order = sorted(zip(rows, places, strict=True), key=lambda pair: (pair[0].first, pair[1]))
-    for row, low in order:
+    places = (
+        [each.address or 0 for each in allocations] if by_address else list(_stacked(allocations))
+    )
+    order = sorted(zip(allocations, places, strict=True), key=lambda pair: (pair[0].first, pair[1]))
+    for allocation, low in order:
         where = f"at address {low:,}, " if by_address else ""
-        title = f"{short_name(row.name)}, {row.use.value}: {row.size_bytes:,} bytes, {where}"
-        title += f"operations {row.first} to {row.last}."
+        title = (
+            f"{short_name(allocation.name)}, {allocation.use.value}: {allocation.size_bytes:,} "
+            f"bytes, {where}"
+        )
+        title += f"operations {allocation.first} to {allocation.last}."
         yield Piece(
-            row.first, row.last, low, low + row.size_bytes, USES[row.use], title,
-            anchors.of_operation(row.first) if row.first in shown else "",
+            allocation.first, allocation.last, low, low + allocation.size_bytes,
+            USES[allocation.use], title,
+            anchors.of_operation(allocation.first) if allocation.first in shown else "",
         )  # fmt: skip
 
 
-def _stacked(rows: Sequence[Allocation]) -> Iterator[int]:
+def _stacked(allocations: Sequence[Allocation]) -> Iterator[int]:
     """Return for each the lowest place that nothing before it takes while it is there."""
     placed: list[tuple[Allocation, int]] = []
-    for row in rows:
+    for allocation in allocations:
         low = 0
         for other, place in sorted(placed, key=lambda pair: pair[1]):
-            meets = other.first <= row.last and row.first <= other.last
-            if meets and place < low + row.size_bytes and low < place + other.size_bytes:
+            meets = other.first <= allocation.last and allocation.first <= other.last
+            if meets and place < low + allocation.size_bytes and low < place + other.size_bytes:
                 low = place + other.size_bytes
-        placed.append((row, low))
+        placed.append((allocation, low))
         yield low
 
 
-def _at_peak(rows: Sequence[Allocation], area: AreaUse, name: str) -> Table:
-    alive = [row for row in rows if row.first <= area.peak <= row.last]
+def _at_peak(allocations: Sequence[Allocation], area: AreaUse, name: str) -> Table:
+    alive = [
+        allocation for allocation in allocations if allocation.first <= area.peak <= allocation.last
+    ]
     return Table(
         f"Alive at the peak of the {name}",
         ("tensor", "use", "bytes", "address", "from", "to"),
         tuple(
-            _row(row)[:2] + _row(row)[4:] for row in sorted(alive, key=lambda row: -row.size_bytes)
+            _row(allocation)[:2] + _row(allocation)[4:]
+            for allocation in sorted(alive, key=lambda allocation: -allocation.size_bytes)
         ),
         wide=frozenset({0}),
     )
@@ -106,13 +121,14 @@ def _allocations(report: MemoryReport) -> Table:
     return Table(
         "Everything that lies in memory; operations are those of the table of operations",
         ("tensor", "use", "memory", "area", "bytes", "address", "from", "to"),
-        tuple(_row(row) for row in report.allocations),
+        tuple(_row(allocation) for allocation in report.allocations),
         wide=frozenset({0}),
     )
 
 
-def _row(row: Allocation) -> tuple[str | int | None, ...]:
+def _row(allocation: Allocation) -> tuple[str | int | None, ...]:
     return (
-        short_name(row.name), row.use.value, memory_name(row.memory), row.area, row.size_bytes,
-        row.address, row.first, row.last,
+        short_name(allocation.name), allocation.use.value, memory_name(allocation.memory),
+        allocation.area, allocation.size_bytes,
+        allocation.address, allocation.first, allocation.last,
     )  # fmt: skip

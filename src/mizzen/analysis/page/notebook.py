@@ -95,14 +95,15 @@ def _nothing(model: str, accelerator: str | None) -> Findings:
 
 def _short(findings: Findings) -> Page:
     page = report_page(findings)
-    sections = tuple(row for row in page.sections if row.title not in NOT_SHOWN)
+    sections = tuple(section for section in page.sections if section.title not in NOT_SHOWN)
     return replace(page, sections=sections)
 
 
 def _only(nothing: Findings, **known: object) -> Page:
     """Return the page of what is known, without the sections of what is not."""
-    empty = {row.title: row for row in report_page(nothing).sections}
+    empty = {section.title: section for section in report_page(nothing).sections}
     page = _short(replace(nothing, **known))
     return replace(
-        page, sections=tuple(row for row in page.sections if empty.get(row.title) != row)
+        page,
+        sections=tuple(section for section in page.sections if empty.get(section.title) != section),
     )

@@ -93,7 +93,7 @@ def _proof(findings: Findings) -> Iterator[Figure]:
     report = findings.compilation
     if report is None or not report.proof.inputs:
         return
-    found = report.proof
-    exact = "Exact but for roundings" if found.bounded else "Bit-exact"
-    said = f"wrong at {count(len(found.differing), 'operator')}" if found.differing else exact
-    yield Figure("Proof", said, f"on {count(found.inputs, 'input')}")
+    evidence = report.proof
+    exact = "Exact but for roundings" if evidence.bounded else "Bit-exact"
+    said = f"wrong at {count(len(evidence.differing), 'operator')}" if evidence.differing else exact
+    yield Figure("Proof", said, f"on {count(evidence.inputs, 'input')}")

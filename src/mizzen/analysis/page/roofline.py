@@ -14,12 +14,14 @@ from mizzen.report.words import memory_name
 def roofline(findings: Findings) -> Section:
     """Return the section: a point for each operation with MACs, and the lines of the machine."""
     cost = findings.cost
-    rows = [] if cost is None else [row for row in cost.operations if _is_shown(row)]
-    if not rows:
+    shown = (
+        [] if cost is None else [operation for operation in cost.operations if _is_shown(operation)]
+    )
+    if not shown:
         text = "No operation is known that has both MACs and bytes that it moves."
         return Section("Roofline", (Note(text),))
-    peak = max(row.macs_per_cycle for row in rows)
-    touched = {part.memory for row in rows for part in row.traffic}
+    peak = max(operation.macs_per_cycle for operation in shown)
+    touched = {part.memory for operation in shown for part in operation.traffic}
     limits = [Limit(f"{peak:,} MACs a cycle: the whole array", 0.0, peak)]
     limits += [
         Limit(f"{memory_name(memory)}, {rate:g} byte{'s' * (rate != 1)} a cycle", rate, peak)
@@ -35,34 +37,36 @@ def roofline(findings: Findings) -> Section:
         text,
         "MACs a byte that crosses a bus",
         "MACs a cycle",
-        tuple(_point(row) for row in rows),
+        tuple(_point(operation) for operation in shown),
         tuple(limits),
-        bounds_legend(rows),
+        bounds_legend(shown),
     )
-    return Section("Roofline", (chart, _table(rows)))
+    return Section("Roofline", (chart, _table(shown)))
 
 
-def _is_shown(row: OperationCost) -> bool:
-    return bool(row.macs and row.macs_per_cycle and _bytes(row))
+def _is_shown(operation: OperationCost) -> bool:
+    return bool(operation.macs and operation.macs_per_cycle and _bytes(operation))
 
 
-def _bytes(row: OperationCost) -> int:
-    return sum(part.read_bytes + part.written_bytes for part in row.traffic)
+def _bytes(operation: OperationCost) -> int:
+    return sum(part.read_bytes + part.written_bytes for part in operation.traffic)
 
 
-def _speed(row: OperationCost) -> float:
-    return row.macs / max(row.end_cycles - row.start_cycles, 1)
+def _speed(operation: OperationCost) -> float:
+    return operation.macs / max(operation.end_cycles - operation.start_cycles, 1)
 
 
-def _point(row: OperationCost) -> Point:
-    intensity, speed = row.macs / _bytes(row), _speed(row)
-    title = f"{name_of(row)}: {intensity:,.3g} MACs a byte, {speed:,.4g} MACs a cycle, "
-    title += f"{100 * row.utilisation:.1f} % of the array, bound by {row.bound.value}."
+def _point(operation: OperationCost) -> Point:
+    intensity, speed = operation.macs / _bytes(operation), _speed(operation)
+    title = f"{name_of(operation)}: {intensity:,.3g} MACs a byte, {speed:,.4g} MACs a cycle, "
+    title += f"{100 * operation.utilisation:.1f} % of the array, bound by {operation.bound.value}."
     title = title[:1].upper() + title[1:]
-    return Point(intensity, speed, colour_of(row), title, anchors.of_operation(row.index))
+    return Point(
+        intensity, speed, colour_of(operation), title, anchors.of_operation(operation.index)
+    )
 
 
-def _table(rows: list[OperationCost]) -> Table:
+def _table(operations: list[OperationCost]) -> Table:
     return Table(
         "Operations of the roofline",
         (
@@ -75,13 +79,15 @@ def _table(rows: list[OperationCost]) -> Table:
             "utilisation",
             "bound by",
         ),
-        tuple(_cells(row) for row in rows),
+        tuple(_cells(operation) for operation in operations),
         frozenset({6}),
     )
 
 
-def _cells(row: OperationCost) -> tuple[Cell, ...]:
+def _cells(operation: OperationCost) -> tuple[Cell, ...]:
     return (
-        row.index, Link(name_of(row), anchors.of_operation(row.index)), row.macs, _bytes(row),
-        row.macs / _bytes(row), _speed(row), row.utilisation, row.bound.value,
+        operation.index, Link(name_of(operation), anchors.of_operation(operation.index)),
+        operation.macs, _bytes(operation),
+        operation.macs / _bytes(operation), _speed(operation), operation.utilisation,
+        operation.bound.value,
     )  # fmt: skip

@@ -15,12 +15,12 @@ HEADINGS = ("subgraph", "on the NPU", "cycles of the NPU's part", "arena, bytes"
 def subgraphs(findings: Findings) -> Iterator[Section]:
     """Return the section: each subgraph's operators, cycles, memory and proof."""
     if findings.subgraphs:
-        rows = tuple(map(_row, findings.subgraphs))
+        lines = tuple(map(_row, findings.subgraphs))
         note = Note(
             "The sections below are about the first. `mizzen report --signature NAME` writes the "
             "page of a signature, and `mizzen inspect` lists the commands of all."
         )
-        yield Section("Subgraphs", (Table("Subgraphs", HEADINGS, rows), note))
+        yield Section("Subgraphs", (Table("Subgraphs", HEADINGS, lines), note))
 
 
 def _row(report: CompileReport) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ def time(findings: Findings) -> Section:
 def _bounds(cost: CostReport) -> Shares:
     parts = tuple(
         Part(cause.value, cycles, BOUNDS[cause], f"{cycles:,} cycles, {share(cycles, cost.cycles)}")
-        for cause, cycles in sorted(cost.causes.items(), key=lambda row: -row[1])
+        for cause, cycles in sorted(cost.causes.items(), key=lambda pair: -pair[1])
         if cycles
     )
     text = f"{cost.cycles:,} cycles of an inference, by what they are waited for."
@@ -48,14 +48,14 @@ def _bounds(cost: CostReport) -> Shares:
 
 
 def _timeline(cost: CostReport) -> Timeline:
-    rows: dict[Unit, list[Span]] = {}
+    spans: dict[Unit, list[Span]] = {}
     for span in cost.spans:
-        rows.setdefault(span.unit, []).append(span)
-    by_index = {row.index: row for row in cost.operations}
+        spans.setdefault(span.unit, []).append(span)
+    by_index = {operation.index: operation for operation in cost.operations}
     lanes = tuple(
-        Lane(unit.value, tuple(_bar(span, by_index[span.operation]) for span in rows[unit]))
+        Lane(unit.value, tuple(_bar(span, by_index[span.operation]) for span in spans[unit]))
         for unit in Unit
-        if unit in rows
+        if unit in spans
     )
     text = "When each unit is at work, in cycles of the NPU's clock. A colour is what the "
     text += "operation is bound by; start and end of each stand in the table of operations."
@@ -63,71 +63,84 @@ def _timeline(cost: CostReport) -> Timeline:
     return Timeline("Units over time", text, "cycles", lanes, legend)
 
 
-def _bar(span: Span, row: OperationCost) -> Bar:
+def _bar(span: Span, operation: OperationCost) -> Bar:
     when = f"{span.start_cycles:,} to {span.end_cycles:,}"
-    why = f"bound by {row.bound.value}" if row.causes else "which add no time"
-    title = f"{span.unit.value}, {name_of(row)}: cycles {when}, {why}."
+    why = f"bound by {operation.bound.value}" if operation.causes else "which add no time"
+    title = f"{span.unit.value}, {name_of(operation)}: cycles {when}, {why}."
     start, stop = float(span.start_cycles), float(span.end_cycles)
-    return Bar(start, stop, colour_of(row), title, anchors.of_operation(row.index))
+    return Bar(start, stop, colour_of(operation), title, anchors.of_operation(operation.index))
 
 
-def name_of(row: OperationCost) -> str:
+def name_of(operation: OperationCost) -> str:
     """Say which operation it is, and of which operator of the model."""
-    if row.origin is None or row.origin.operator is None:
-        return f"operation {row.index} {row.name}"
-    kind = f" {row.origin.kind}" if row.origin.kind else ""
-    return f"operation {row.index} {row.name} of operator {row.origin.operator}{kind}"
-
-
-def _traffic(cost: CostReport) -> Table:
-    rows = sorted(cost.traffic, key=lambda row: -(row.read_bytes + row.written_bytes))
-    return Table(
-        "Bytes that cross each bus in an inference",
-        ("memory", "port", "what", "read", "written"),
-        tuple(_crossing(row) for row in rows),
+    if operation.origin is None or operation.origin.operator is None:
+        return f"operation {operation.index} {operation.name}"
+    kind = f" {operation.origin.kind}" if operation.origin.kind else ""
+    return (
+        f"operation {operation.index} {operation.name} of operator "
+        f"{operation.origin.operator}{kind}"
     )
 
 
-def _crossing(row: Traffic) -> tuple[Cell, ...]:
+def _traffic(cost: CostReport) -> Table:
+    crossings = sorted(
+        cost.traffic, key=lambda traffic: -(traffic.read_bytes + traffic.written_bytes)
+    )
+    return Table(
+        "Bytes that cross each bus in an inference",
+        ("memory", "port", "what", "read", "written"),
+        tuple(_crossing(traffic) for traffic in crossings),
+    )
+
+
+def _crossing(traffic: Traffic) -> tuple[Cell, ...]:
     return (
-        memory_name(row.memory), row.port or None, row.purpose.value, row.read_bytes,
-        row.written_bytes,
+        memory_name(traffic.memory), traffic.port or None, traffic.purpose.value,
+        traffic.read_bytes,
+        traffic.written_bytes,
     )  # fmt: skip
 
 
 def _operations(findings: Findings, cost: CostReport) -> Table:
     report = findings.compilation
-    layers = frozenset(() if report is None else (row.index for row in report.placements))
+    layers = frozenset(
+        () if report is None else (placement.index for placement in report.placements)
+    )
     return without_empty_columns(Table(
         "Operations, in the order of execution",
         (
             "#", "operation", "layer", "start", "end", "cycles", "of the time", "bound by",
             "MACs", "utilisation", "bytes", "compiler's cycles", "shape", "detail",
         ),
-        tuple(tuple(_cells(row, cost.cycles, layers)) for row in cost.operations),
+        tuple(tuple(_cells(operation, cost.cycles, layers)) for operation in cost.operations),
         frozenset({6, 9}),
-        tuple(anchors.of_operation(row.index) for row in cost.operations),
+        tuple(anchors.of_operation(operation.index) for operation in cost.operations),
     ))  # fmt: skip
 
 
-def _cells(row: OperationCost, whole: int, layers: frozenset[int]) -> Iterator[Cell]:
-    origin = row.origin
-    yield row.index
+def _cells(operation: OperationCost, whole: int, layers: frozenset[int]) -> Iterator[Cell]:
+    origin = operation.origin
+    yield operation.index
     if origin is None or origin.command is None:
-        yield row.name
+        yield operation.name
     else:
-        yield Link(row.name, anchors.of_commands(row.step, origin.command))
+        yield Link(operation.name, anchors.of_commands(operation.step, origin.command))
     if origin is None or origin.operator is None:
         yield None
     elif origin.operator in layers:
         yield Link(f"{origin.operator} {origin.kind or ''}", anchors.of_layer(origin.operator))
     else:
         yield f"{origin.operator} {origin.kind or ''}"
-    yield from (row.start_cycles, row.end_cycles, row.cycles, row.cycles / max(whole, 1))
-    yield row.bound.value if row.causes else None
-    yield row.macs or None
-    yield row.utilisation or None
-    yield sum(part.read_bytes + part.written_bytes for part in row.traffic) or None
-    yield row.compiler_cycles
-    yield row.shape or None
-    yield row.detail or None
+    yield from (
+        operation.start_cycles,
+        operation.end_cycles,
+        operation.cycles,
+        operation.cycles / max(whole, 1),
+    )
+    yield operation.bound.value if operation.causes else None
+    yield operation.macs or None
+    yield operation.utilisation or None
+    yield sum(part.read_bytes + part.written_bytes for part in operation.traffic) or None
+    yield operation.compiler_cycles
+    yield operation.shape or None
+    yield operation.detail or None

@@ -7,21 +7,21 @@ from mizzen.report.tuning import Candidate, TuningReport
 from mizzen.report.words import share, size
 
 
-def tuning_page(found: TuningReport) -> Page:
+def tuning_page(tuning: TuningReport) -> Page:
     """Return the page: what was chosen, and what nothing is better than in everything."""
-    figures = [Figure("Tried", f"{found.tried:,}", f"{found.distinct:,} different programs")]
-    if found.chosen is not None:
-        chosen, base = found.chosen, found.base
+    figures = [Figure("Tried", f"{tuning.tried:,}", f"{tuning.distinct:,} different programs")]
+    if tuning.chosen is not None:
+        chosen, base = tuning.chosen, tuning.base
         cycles = f"{share(chosen.cycles, base.cycles)} of what the options as they are take"
         figures.append(Figure("Cycles", f"{chosen.cycles:,}", cycles))
         figures.append(Figure("SRAM", size(chosen.sram_bytes), f"{size(base.sram_bytes)} before"))
     front = Table(
         "Candidates that none is better than in everything, and the options as they are",
         ("options", "cycles", "SRAM", "other memory", "constants", "chosen"),
-        tuple(_row(row, found) for row in (found.base, *found.front)),
+        tuple(_row(candidate, tuning) for candidate in (tuning.base, *tuning.front)),
         wide=frozenset({0}),
     )
-    model = f"{found.model} on {found.configuration.get('accelerator', '')}"
+    model = f"{tuning.model} on {tuning.configuration.get('accelerator', '')}"
     return Page(
         model,
         "A search of compilations.",
@@ -30,8 +30,9 @@ def tuning_page(found: TuningReport) -> Page:
     )
 
 
-def _row(row: Candidate, found: TuningReport) -> tuple[Cell, ...]:
-    chosen = "yes" if row == found.chosen else None
+def _row(candidate: Candidate, tuning: TuningReport) -> tuple[Cell, ...]:
+    chosen = "yes" if candidate == tuning.chosen else None
     return (
-        str(row.choice), row.cycles, row.sram_bytes, row.other_bytes, row.constants_bytes, chosen,
+        str(candidate.choice), candidate.cycles, candidate.sram_bytes, candidate.other_bytes,
+        candidate.constants_bytes, chosen,
     )  # fmt: skip

@@ -63,19 +63,19 @@ class Bench:
 
     def ask(self, choices: Sequence[Choice]) -> list[Candidate]:
         """Compile those that are not known yet, and return those that compiled, in their order."""
-        new = [row for row in dict.fromkeys(choices) if not self._knows(row)]
+        new = [each for each in dict.fromkeys(choices) if not self._knows(each)]
         self.planned = max(self.planned, self.done + len(new))
         with ThreadPoolExecutor(self.jobs) as pool:
-            for choice, found in zip(new, pool.map(self._try, new), strict=True):
-                self._tell(found)
-                match found:
+            for choice, outcome in zip(new, pool.map(self._try, new), strict=True):
+                self._tell(outcome)
+                match outcome:
                     case Candidate():
-                        self.candidates[choice] = found
+                        self.candidates[choice] = outcome
                     case Refused():
-                        self.refused[choice] = found
+                        self.refused[choice] = outcome
                     case None:
                         pass
-        return [self.candidates[row] for row in choices if row in self.candidates]
+        return [self.candidates[each] for each in choices if each in self.candidates]
 
     def prove(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Artifact]]:
         """Compile candidates again with the proof that the user asked for, and keep what stands.
@@ -83,16 +83,16 @@ class Bench:
         What differs goes to the CPU in a compilation, or stays where the user allows it.
         """
         with ThreadPoolExecutor(self.jobs) as pool:
-            found = list(pool.map(self._proved, [row.choice for row in candidates]))
-        rows: list[tuple[Candidate, Artifact]] = []
-        for row in found:
-            if isinstance(row, Refused):
-                self.candidates.pop(row.choice, None)
-                self.refused[row.choice] = row
+            outcomes = list(pool.map(self._proved, [candidate.choice for candidate in candidates]))
+        proved: list[tuple[Candidate, Artifact]] = []
+        for outcome in outcomes:
+            if isinstance(outcome, Refused):
+                self.candidates.pop(outcome.choice, None)
+                self.refused[outcome.choice] = outcome
             else:
-                self.candidates[row[0].choice] = row[0]
-                rows.append(row)
-        return rows
+                self.candidates[outcome[0].choice] = outcome[0]
+                proved.append(outcome)
+        return proved
 
     def compiled(self, choice: Choice, prove: str) -> Artifact:
         """Compile the network in one way. Raises as `mizzen.compile`."""
@@ -125,8 +125,8 @@ class Bench:
             return Refused(choice, error.diagnostic.code, error.diagnostic.message)
         return self._measure(choice, artifact)
 
-    def _tell(self, found: Candidate | Refused | None) -> None:
-        self.done += found is not None
+    def _tell(self, outcome: Candidate | Refused | None) -> None:
+        self.done += outcome is not None
         if self.on_progress is not None:
             self.on_progress(self.done, self.planned)
 
@@ -151,24 +151,26 @@ class Bench:
 
 
 def proof_of(report: CompileReport) -> Proof:
-    """Return what was proved; operators that are known to be wrong differ, seen or not."""
-    known = [row.origin for row in report.diagnostics if row.code == KNOWN_WRONG]
-    names = (f"{row.kind} {row.operator}" for row in known if row is not None)
+    """Return the proof of a report; operators that are known to be wrong differ, seen or not."""
+    known = [
+        diagnostic.origin for diagnostic in report.diagnostics if diagnostic.code == KNOWN_WRONG
+    ]
+    names = (f"{origin.kind} {origin.operator}" for origin in known if origin is not None)
     return replace(report.proof, differing=tuple(dict.fromkeys((*report.proof.differing, *names))))
 
 
 def measured(choice: Choice, artifact: Artifact) -> Candidate:
-    """Return what an artifact needs."""
+    """Return the cycles and bytes that an artifact needs."""
     report = artifact.report
     assert report is not None, "a compilation always reports"
-    written = [row for row in report.areas if row.name != CONSTANTS]
+    written = [area for area in report.areas if area.name != CONSTANTS]
     return Candidate(
         choice=choice,
         cycles=cost_report(artifact).cycles,
         compiler_cycles=report.cycles,
-        sram_bytes=sum(row.used_bytes for row in written if row.is_sram),
-        other_bytes=sum(row.used_bytes for row in written if not row.is_sram),
-        constants_bytes=sum(row.used_bytes for row in report.areas if row.name == CONSTANTS),
+        sram_bytes=sum(area.used_bytes for area in written if area.is_sram),
+        other_bytes=sum(area.used_bytes for area in written if not area.is_sram),
+        constants_bytes=sum(area.used_bytes for area in report.areas if area.name == CONSTANTS),
         sram_total_bytes=sram_of(report, memory_report(artifact)),
         file_bytes=report.flash_bytes,
         on_cpu=len(report.on_cpu),

@@ -46,7 +46,10 @@ def search(bench: Bench, levers: Levers) -> None:
     bench.planned = most(levers)
     (base,) = bench.ask([AS_ASKED])
     bench.ask([Choice(optimise=name) for name in levers.optimise])
-    tracks: tuple[Fits, ...] = (lambda row: _no_larger(row, base), lambda row: True)
+    tracks: tuple[Fits, ...] = (
+        lambda candidate: _no_larger(candidate, base),
+        lambda candidate: True,
+    )
     bests = [_built_up(bench, base, levers, fits) for fits in tracks]
     bases = dict.fromkeys([bests[0].choice, _smallest(bench, base).choice, bests[1].choice])
     for choice in bases:
@@ -67,9 +70,9 @@ def _built_up(bench: Bench, base: Candidate, levers: Levers, fits: Fits) -> Cand
     for group in levers.rewrites:
         best = _climbed(bench, best, group, fits)
     alone = [_with(best.choice, disabled=name) for name in levers.disabled]
-    gains = [row for row in bench.ask(alone) if fits(row) and row.cycles < best.cycles]
-    for row in sorted(gains, key=lambda row: row.cycles):
-        joined = _with(best.choice, disabled=row.choice.disabled[-1])
+    gains = [each for each in bench.ask(alone) if fits(each) and each.cycles < best.cycles]
+    for candidate in sorted(gains, key=lambda each: each.cycles):
+        joined = _with(best.choice, disabled=candidate.choice.disabled[-1])
         best = _fastest([best, *bench.ask([joined])], fits)
     return best
 
@@ -85,27 +88,29 @@ def _climbed(
 
     first = [[ladder[rung] for rung in FIRST_RUNGS if rung < len(ladder)] for ladder in group]
     ask(name for names in first for name in names)
-    rows = [_fastest(ask(names) or [best], fits, best) for names in first]
-    place = min(range(len(rows)), key=lambda place: rows[place].cycles)
-    found = _fastest([best, *rows], fits)
+    tried = [_fastest(ask(names) or [best], fits, best) for names in first]
+    place = min(range(len(tried)), key=lambda place: tried[place].cycles)
+    fastest = _fastest([best, *tried], fits)
     idle = 0
     for name in group[place]:
         if name in first[place]:
             continue
-        better = _fastest([found, *ask([name])], fits)
-        idle = idle + 1 if better is found else 0
-        found = better
+        better = _fastest([fastest, *ask([name])], fits)
+        idle = idle + 1 if better is fastest else 0
+        fastest = better
         if idle == PATIENCE or bench.late:
             break
-    return found
+    return fastest
 
 
 def _fastest(
-    rows: Sequence[Candidate], fits: Fits, otherwise: Candidate | None = None
+    candidates: Sequence[Candidate], fits: Fits, otherwise: Candidate | None = None
 ) -> Candidate:
     """Return the fastest of those that fit, the first of equals."""
-    found = [row for row in rows if fits(row)] or ([otherwise] if otherwise else list(rows[:1]))
-    return min(found, key=lambda row: (row.cycles, row.sram_bytes))
+    fitting = [candidate for candidate in candidates if fits(candidate)] or (
+        [otherwise] if otherwise else list(candidates[:1])
+    )
+    return min(fitting, key=lambda candidate: (candidate.cycles, candidate.sram_bytes))
 
 
 def _with(choice: Choice, *, rewrite: str = "", disabled: str = "") -> Choice:
@@ -114,24 +119,28 @@ def _with(choice: Choice, *, rewrite: str = "", disabled: str = "") -> Choice:
     return replace(choice, rewrites=rewrites, disabled=tuple(left))
 
 
-def _no_larger(row: Candidate, base: Candidate) -> bool:
-    pairs = zip(row.memories, base.memories, strict=True)
+def _no_larger(candidate: Candidate, base: Candidate) -> bool:
+    pairs = zip(candidate.memories, base.memories, strict=True)
     return all(ours <= theirs for ours, theirs in pairs)
 
 
 def _smallest(bench: Bench, base: Candidate) -> Candidate:
     """Return the one that takes the least SRAM of those that are fast enough."""
-    rows = (row for row in bench.candidates.values() if _fast(row, base) and _plain(row))
-    return min(rows, key=lambda row: (row.sram_bytes, row.cycles))
+    candidates = (
+        candidate
+        for candidate in bench.candidates.values()
+        if _fast(candidate, base) and _plain(candidate)
+    )
+    return min(candidates, key=lambda candidate: (candidate.sram_bytes, candidate.cycles))
 
 
-def _plain(row: Candidate) -> bool:
+def _plain(candidate: Candidate) -> bool:
     """Whether the SRAM to plan with, and what to try for, are as asked for."""
-    return row.choice.arena_cache_bytes is None and row.choice.optimise is None
+    return candidate.choice.arena_cache_bytes is None and candidate.choice.optimise is None
 
 
-def _fast(row: Candidate, base: Candidate) -> bool:
-    return row.cycles <= SLOWER * base.cycles
+def _fast(candidate: Candidate, base: Candidate) -> bool:
+    return candidate.cycles <= SLOWER * base.cycles
 
 
 def _search_sizes(bench: Bench, base: Candidate, choice: Choice) -> None:
@@ -142,13 +151,14 @@ def _search_sizes(bench: Bench, base: Candidate, choice: Choice) -> None:
         bench.ask([replace(choice, arena_cache_bytes=size) for size in dict.fromkeys(tried)])
         if bench.late:
             return
-        rows = [
-            row
-            for row in bench.candidates.values()
-            if row.choice == replace(choice, arena_cache_bytes=row.choice.arena_cache_bytes)
-            and not _plain(row)
+        sized = [
+            candidate
+            for candidate in bench.candidates.values()
+            if candidate.choice
+            == replace(choice, arena_cache_bytes=candidate.choice.arena_cache_bytes)
+            and not _plain(candidate)
         ]
-        tried = _between(rows, base)
+        tried = _between(sized, base)
         if not tried:
             return
 
@@ -157,13 +167,13 @@ def _granules(size_bytes: float) -> int:
     return max(int(size_bytes) // GRANULE_BYTES, 1) * GRANULE_BYTES
 
 
-def _between(rows: Sequence[Candidate], base: Candidate) -> list[int]:
+def _between(candidates: Sequence[Candidate], base: Candidate) -> list[int]:
     """Return sizes between that of the least that is fast enough, and the next one below."""
-    tried = {row.choice.arena_cache_bytes or 0: row for row in rows}
-    fast = [row for row in rows if _fast(row, base)]
+    tried = {candidate.choice.arena_cache_bytes or 0: candidate for candidate in candidates}
+    fast = [candidate for candidate in candidates if _fast(candidate, base)]
     if not fast:
         return []
-    least = min(fast, key=lambda row: (row.sram_bytes, row.cycles))
+    least = min(fast, key=lambda candidate: (candidate.sram_bytes, candidate.cycles))
     high = least.choice.arena_cache_bytes or 0
     low = max((size for size in tried if size < high), default=0)
     steps = (low + (high - low) * step / (PROBES + 1) for step in range(1, PROBES + 1))

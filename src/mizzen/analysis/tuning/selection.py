@@ -11,22 +11,22 @@ WORTH = 0.005
 """A candidate is told of if it is better than every other by this part of a measure at least."""
 
 
-def told(rows: Sequence[Candidate]) -> list[Candidate]:
+def told(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the front without those that are hardly better than others, fewest cycles first."""
-    found: list[Candidate] = []
-    for row in front_of(rows):
-        if not any(_is_hardly_better(row, other) for other in found):
-            found.append(row)
-    return found
+    front: list[Candidate] = []
+    for candidate in front_of(candidates):
+        if not any(_is_hardly_better(candidate, other) for other in front):
+            front.append(candidate)
+    return front
 
 
-def _is_hardly_better(row: Candidate, other: Candidate) -> bool:
-    pairs = zip(row.measures, other.measures, strict=True)
+def _is_hardly_better(candidate: Candidate, other: Candidate) -> bool:
+    pairs = zip(candidate.measures, other.measures, strict=True)
     return all(theirs <= ours * (1 + WORTH) for ours, theirs in pairs)
 
 
 def best(
-    rows: Iterable[Candidate],
+    candidates: Iterable[Candidate],
     base: Candidate,
     objective: Objective,
     sram_budget_bytes: int | None,
@@ -36,16 +36,20 @@ def best(
     A budget alone bounds what there may be of SRAM. Without one, fewer cycles must not take more of
     any memory than what was asked for does; less memory must not take over 1 % more cycles.
     """
-    fitting = [row for row in rows if row.on_cpu <= base.on_cpu]
+    fitting = [candidate for candidate in candidates if candidate.on_cpu <= base.on_cpu]
     if sram_budget_bytes is not None:
-        fitting = [row for row in fitting if row.sram_total_bytes <= sram_budget_bytes]
+        fitting = [
+            candidate for candidate in fitting if candidate.sram_total_bytes <= sram_budget_bytes
+        ]
     elif objective is Objective.CYCLES:
-        fitting = [row for row in fitting if _needs_no_more_memory(row, base)]
+        fitting = [candidate for candidate in fitting if _needs_no_more_memory(candidate, base)]
     else:
-        fitting = [row for row in fitting if row.cycles <= SLOWER * base.cycles]
-    return min(fitting, key=lambda row: (row.of(objective), *row.measures), default=None)
+        fitting = [candidate for candidate in fitting if candidate.cycles <= SLOWER * base.cycles]
+    return min(
+        fitting, key=lambda candidate: (candidate.of(objective), *candidate.measures), default=None
+    )
 
 
-def _needs_no_more_memory(row: Candidate, base: Candidate) -> bool:
-    pairs = zip(row.memories, base.memories, strict=True)
+def _needs_no_more_memory(candidate: Candidate, base: Candidate) -> bool:
+    pairs = zip(candidate.memories, base.memories, strict=True)
     return all(ours <= theirs for ours, theirs in pairs)

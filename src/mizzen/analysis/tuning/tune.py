@@ -58,7 +58,7 @@ def tune(
     """
     wanted = _objective(objective)
     start = time.monotonic()
-    found = begin(
+    tuning = begin(
         model,
         accelerator,
         jobs=jobs,
@@ -66,15 +66,15 @@ def tune(
         on_progress=on_progress,
         **options,
     )
-    chosen = found.best(wanted, sram_budget)
-    front = found.front()
-    bench = found.bench
+    chosen = tuning.best(wanted, sram_budget)
+    front = tuning.front()
+    bench = tuning.bench
     report = TuningReport(
         model=bench.name,
-        configuration=found.configuration,
+        configuration=tuning.configuration,
         objective=wanted,
         sram_budget_bytes=sram_budget,
-        base=found.base,
+        base=tuning.base,
         front=tuple(front),
         chosen=chosen,
         tried=bench.done,
@@ -82,7 +82,7 @@ def tune(
         refused=tuple(bench.refused.values()),
         seconds=time.monotonic() - start,
     )
-    return Tuned(report, None if chosen is None else found.artifacts[chosen.choice])
+    return Tuned(report, None if chosen is None else tuning.artifacts[chosen.choice])
 
 
 def begin(
@@ -139,22 +139,22 @@ class Search:
     def best(self, objective: Objective, sram_budget_bytes: int | None = None) -> Candidate | None:
         """Return the best for an objective, proved; None if none fits the budget."""
         while True:
-            found = best(self.candidates, self.base, objective, sram_budget_bytes)
-            if found is None or self._are_proved([found]):
-                return found
+            chosen = best(self.candidates, self.base, objective, sram_budget_bytes)
+            if chosen is None or self._are_proved([chosen]):
+                return chosen
 
     def front(self) -> list[Candidate]:
         """Return the candidates that are worth to be told of, proved, fewest cycles first."""
         while True:
-            found = told(self.candidates)[:MOST_PROOFS]
-            if self._are_proved([self.base, *found]):
-                return found
+            front = told(self.candidates)[:MOST_PROOFS]
+            if self._are_proved([self.base, *front]):
+                return front
 
-    def _are_proved(self, rows: list[Candidate]) -> bool:
+    def _are_proved(self, candidates: list[Candidate]) -> bool:
         """Prove those that are not; False if any were, since that may change them."""
-        missing = {row.choice: row for row in rows if row.choice not in self.artifacts}
-        for row, artifact in self.bench.prove(list(missing.values())):
-            self.artifacts[row.choice] = artifact
+        missing = {each.choice: each for each in candidates if each.choice not in self.artifacts}
+        for candidate, artifact in self.bench.prove(list(missing.values())):
+            self.artifacts[candidate.choice] = artifact
         return not missing
 
 
@@ -162,7 +162,7 @@ def _objective(word: str) -> Objective:
     try:
         return Objective(word)
     except ValueError:
-        names = ", ".join(row.value for row in Objective)
+        names = ", ".join(objective.value for objective in Objective)
         said = f"what to want the least of must be one of {names}, not {word!r}"
         raise fail("E265", said) from None
 

@@ -77,7 +77,7 @@ class Compiled(Protocol):
 
 
 def device_program(artifact: Compiled) -> DeviceProgram:
-    """Return what a device executes for an artifact.
+    """Return the program that a device executes for an artifact.
 
     E450 for an accelerator that no driver of a microcontroller serves, E451 for memory that a
     device cannot be given, E452 for control flow or state that is no sequence of calls, E453 where
@@ -101,7 +101,7 @@ def _require_microcontroller(artifact: Compiled) -> None:
 
 def _require_one_sequence(artifact: Compiled) -> None:
     """Refuse a network of several subgraphs: what a device executes is one list of calls."""
-    signatures = ", ".join(row.name for row in artifact.contents.signatures)
+    signatures = ", ".join(signature.name for signature in artifact.contents.signatures)
     control = [step for step in artifact.steps if isinstance(step, ControlStep)]
     if artifact.contents.others or control:
         loops = ", ".join(dict.fromkeys(kind for step in control for kind in step.kinds))
@@ -130,7 +130,7 @@ class _Flattening:
     def _is_told_by_the_network(self, step: Step) -> bool:
         """Whether only the network says what a step is, or the state that it keeps."""
         if isinstance(step, NpuStep):
-            return any(row.index not in self.contents.infos for row in step.variables)
+            return any(variable.index not in self.contents.infos for variable in step.variables)
         return isinstance(step, CpuStep | VariableStep)
 
     def program(self) -> DeviceProgram:
@@ -152,19 +152,24 @@ class _Flattening:
 
     def _states(self, calls: Sequence[NpuCall | KernelCall]) -> tuple[State, ...]:
         kept = [] if self.operators is None else self.operators.states
-        own = {row.read for row in kept}
+        own = {state.read for state in kept}
         carried = [
-            State(self.tensors.number(row.read), self.tensors.number(row.write), row.initial)
-            for row in self.contents.carried
+            State(self.tensors.number(state.read), self.tensors.number(state.write), state.initial)
+            for state in self.contents.carried
             if self.operators is None
         ]
         initial = {
-            self.tensors.number(row.index): row.start(1)[0]
+            self.tensors.number(variable.index): variable.start(1)[0]
             for step in self.contents.steps
             if isinstance(step, NpuStep)
-            for row in step.variables
+            for variable in step.variables
         }
-        used = {row.tensor for call in calls if isinstance(call, NpuCall) for row in call.states}
+        used = {
+            transfer.tensor
+            for call in calls
+            if isinstance(call, NpuCall)
+            for transfer in call.states
+        }
         inside = [State(index, index, initial[index]) for index in sorted(used - own)]
         return (*kept, *carried, *inside)
 
@@ -243,14 +248,14 @@ class _Flattening:
             assert not step.moves, "no region of an Ethos-U moves its tensors on the processor"
         shared = step.part.shared.get(RegionIndex.SCRATCH)
         scratch = shared.offset_bytes if shared and shared.block is Block.ARENA else None
-        given = [row for row in program.inputs if not row.variable]
-        kept = [row for row in program.inputs if row.variable]
+        given = [tensor for tensor in program.inputs if not tensor.variable]
+        kept = [tensor for tensor in program.inputs if tensor.variable]
         self._require_scratch(program)
         if scratch is not None:
-            states = [row.index for row in step.variables]
+            states = [variable.index for variable in step.variables]
             indices = (*self._without_state(step), *step.outputs, *states)
-            rows = (*given, *program.outputs, *kept)
-            self.tensors.fix(indices, [scratch + row.offset for row in rows], rows)
+            tensors = (*given, *program.outputs, *kept)
+            self.tensors.fix(indices, [scratch + tensor.offset for tensor in tensors], tensors)
             self.tensors.reach(scratch + program.region_bytes[RegionIndex.SCRATCH])
         read_only = program.constants.get(RegionIndex.READ_ONLY)
         return NpuCall(
@@ -261,11 +266,11 @@ class _Flattening:
             fast_bytes=program.region_bytes.get(RegionIndex.SCRATCH_FAST) or None,
             inputs=self._transfers(self._without_state(step), given),
             outputs=self._transfers(step.outputs, program.outputs),
-            states=self._transfers([row.index for row in step.variables], kept),
+            states=self._transfers([variable.index for variable in step.variables], kept),
         )
 
     def _without_state(self, step: NpuStep) -> list[int]:
-        kept = {row.index for row in step.variables}
+        kept = {variable.index for variable in step.variables}
         return [index for index in step.inputs if index not in kept]
 
     def _transfers(
@@ -277,11 +282,11 @@ class _Flattening:
         )
 
     def _require_scratch(self, program: Program) -> None:
-        for row in (*program.inputs, *program.outputs):
-            if row.region != RegionIndex.SCRATCH:
+        for tensor in (*program.inputs, *program.outputs):
+            if tensor.region != RegionIndex.SCRATCH:
                 raise _memory(
-                    f"tensor {row.name!r} must lie in the scratch memory, region 1, not in region "
-                    f"{row.region}"
+                    f"tensor {tensor.name!r} must lie in the scratch memory, region 1, not in "
+                    f"region {tensor.region}"
                 )
         spare = set(program.region_bytes) - set(RegionIndex)
         if spare:

@@ -42,9 +42,9 @@ class Tensors:
         """Return a tensor by its number."""
         return self._rows[number]
 
-    def add(self, row: DeviceTensor) -> int:
+    def add(self, tensor: DeviceTensor) -> int:
         """Return the number of a tensor that only the device has."""
-        self._rows.append(row)
+        self._rows.append(tensor)
         return len(self._rows) - 1
 
     def number(self, index: int) -> int:

@@ -108,14 +108,14 @@ class TfliteCalls:
         contents = {
             place: held for first in variables.first.values() for place, held in first.items()
         }
-        for row in variables.carried:
-            if row.read in variables.filled.values():
+        for state in variables.carried:
+            if state.read in variables.filled.values():
                 continue
-            initial = contents.get(row.read, row.initial)
-            name = f"variable.{row.read}"
+            initial = contents.get(state.read, state.initial)
+            name = f"variable.{state.read}"
             number = self._tensors.add(DeviceTensor(name, initial.shape, initial.dtype))
             self._kept[number] = State(number, number, initial)
-            self._places[row.read] = number
+            self._places[state.read] = number
 
     def _of_variable(self, operator: Operator) -> Iterator[KernelCall]:
         if self._variables is None:
@@ -141,8 +141,8 @@ class TfliteCalls:
 
 
 def _variables(model: Model) -> Variables | None:
-    rows = [row for row in model.main.operators if row.kind in VARIABLE_KINDS]
-    return variables_of(model, [[row] for row in rows])
+    operators = [operator for operator in model.main.operators if operator.kind in VARIABLE_KINDS]
+    return variables_of(model, [[operator] for operator in operators])
 
 
 def _number(value: Any) -> Number | tuple[Number, ...]:

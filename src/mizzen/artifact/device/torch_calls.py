@@ -68,8 +68,10 @@ class _Calls:
         import torch
 
         numbers = [self._tensors.number(index) for index in self._step.inputs]
-        rows = [self._tensors.row(number) for number in numbers]
-        examples = tuple(torch.as_tensor(np.zeros(row.shape, row.dtype)) for row in rows)
+        tensors = [self._tensors.row(number) for number in numbers]
+        examples = tuple(
+            torch.as_tensor(np.zeros(tensor.shape, tensor.dtype)) for tensor in tensors
+        )
         try:
             return in_core_operators(torch.export.export(self._step.module, examples))
         except Exception as error:  # export says what it cannot do in many ways
@@ -140,11 +142,11 @@ class _Calls:
         if schema.name == READ_STATE:
             return self._clone(node.args[0], self._results[node][0])
         arguments: list[tuple[str, Argument]] = []
-        for place, row in enumerate(schema.arguments):
-            value = node.kwargs.get(row.name, row.default_value)
+        for place, parameter in enumerate(schema.arguments):
+            value = node.kwargs.get(parameter.name, parameter.default_value)
             if place < len(node.args):
                 value = node.args[place]
-            arguments.append((row.name, self._argument(value)))
+            arguments.append((parameter.name, self._argument(value)))
         name = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
         origin = Origin(model=self._model, kind=name)
         return KernelCall(name, tuple(arguments), tuple(self._results[node]), origin)
@@ -155,12 +157,12 @@ class _Calls:
         if isinstance(value, torch.fx.Node):
             return TensorArgument(self._numbers[value])
         if isinstance(value, list | tuple):
-            rows: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] - of FX
-            if any(isinstance(row, torch.fx.Node) for row in rows):
+            items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] - of FX
+            if any(isinstance(item, torch.fx.Node) for item in items):
                 return TensorsArgument(
-                    tuple(None if row is None else self._numbers[row] for row in rows)
+                    tuple(None if item is None else self._numbers[item] for item in items)
                 )
-            return tuple(_number(row) for row in rows)
+            return tuple(_number(item) for item in items)
         return _number(value)
 
 

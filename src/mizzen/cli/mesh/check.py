@@ -31,8 +31,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "elements": len(program.elements),
         "messages": len(program.routes),
         "findings": [
-            {"rule": row.rule.value, "place": row.place, "must": row.must, "came": row.came}
-            for row in findings
+            {
+                "rule": finding.rule.value,
+                "place": finding.place,
+                "must": finding.must,
+                "came": finding.came,
+            }
+            for finding in findings
         ],
     }
     said = f"{count(len(program.elements), 'element')}, {count(len(program.routes), 'message')}"
@@ -40,7 +45,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         [(str(options.program), said), ("findings", f"{len(findings):,}" if findings else "none")],
         width=console.width,
     )
-    failures = [diagnostic(row) for row in findings[:SHOWN_FINDINGS]]
+    failures = [diagnostic(finding) for finding in findings[:SHOWN_FINDINGS]]
     if len(findings) > SHOWN_FINDINGS:
         failures.append(
             Diagnostic(

@@ -46,9 +46,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     write_files({folder / name: content for name, content in files.items()}, folder)
     name = program.machine.element_name(element)
     document = {"element": element, "name": name, "folder": str(folder), "files": sorted(files)}
-    rows = [
+    facts = [
         (str(folder), f"{len(files)} files, {size(sum(map(len, files.values())))}"),
         ("element", f"{element}, {name}"),
         ("build", f"make -C {shlex.quote(str(folder))}"),
     ]
-    return Answer(document, fields(rows, width=console.width))
+    return Answer(document, fields(facts, width=console.width))

@@ -36,7 +36,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def require_element(program: MeshProgram, element: int | None) -> int:
     """Return an element that has a program, the first by default. E560 for one without."""
-    known = [row.element for row in program.elements]
+    known = [each.element for each in program.elements]
     if element is None:
         return known[0]
     if element not in known:

@@ -101,7 +101,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         files[Path(options.tile_graph)] = _graph_file(mapping, Path(options.tile_graph))
     write_files(files)
     written = len(files[path])
-    found = estimate(program)
+    estimated = estimate(program)
     document = {
         "network": network.name,
         "machine": machine.name,
@@ -111,12 +111,12 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "elements": len(program.elements),
         "messages": len(program.routes),
         "streams": len(program.streams),
-        **figures(program, found),
+        **figures(program, estimated),
     }
     head = fields(
         [
             (str(path), f"{size(written)}, mapped in {duration(seconds)} of processor"),
-            *figure_rows(program, found),
+            *figure_rows(program, estimated),
         ],
         width=console.width,
     )
@@ -143,42 +143,42 @@ def _graph_file(mapping: Mapping, path: Path) -> bytes:
     return (metis_graph(mapping) if is_metis else json.dumps(tile_graph(mapping))).encode()
 
 
-def figures(program: MeshProgram, found: Estimate) -> dict[str, object]:
+def figures(program: MeshProgram, estimate: Estimate) -> dict[str, object]:
     """Return the figures of an estimate, for programs."""
     return {
         "replicas": program.replicas,
-        "images_per_s": found.images_per_s,
-        "bound_per_s": found.bound_per_s,
-        "host_fed_per_s": found.host_fed_per_s,
-        "latency_s": found.latency_s,
-        "energy_j": found.energy_j,
+        "images_per_s": estimate.images_per_s,
+        "bound_per_s": estimate.bound_per_s,
+        "host_fed_per_s": estimate.host_fed_per_s,
+        "latency_s": estimate.latency_s,
+        "energy_j": estimate.energy_j,
         "bottleneck": {
-            "resource": found.bottleneck.resource.value,
-            "name": found.bottleneck.name,
-            "seconds": found.bottleneck.seconds,
+            "resource": estimate.bottleneck.resource.value,
+            "name": estimate.bottleneck.name,
+            "seconds": estimate.bottleneck.seconds,
         },
     }
 
 
-def figure_rows(program: MeshProgram, found: Estimate) -> list[tuple[str, str]]:
+def figure_rows(program: MeshProgram, estimate: Estimate) -> list[tuple[str, str]]:
     """Return the figures of an estimate, for people."""
     usable = len(program.machine.usable)
     largest = max(program.elements, key=lambda element: element.data_bytes)
     capacity = program.machine.kind_of(largest.element).data_bytes
-    bound = share(round(found.images_per_s), round(found.bound_per_s))
-    rows = [
+    bound = share(round(estimate.images_per_s), round(estimate.bound_per_s))
+    facts = [
         ("elements", f"{len(program.elements):,} of {usable:,}, {_copies(program.replicas)}"),
-        ("images a second", f"{found.images_per_s:,.0f}, {bound} of the arrays' bound"),
-        ("latency", duration(found.latency_s)),
-        ("energy", f"{found.energy_j * 1e3:.3g} mJ an image"),
-        ("busiest", f"{found.bottleneck.resource.value} {found.bottleneck.name}"),
+        ("images a second", f"{estimate.images_per_s:,.0f}, {bound} of the arrays' bound"),
+        ("latency", duration(estimate.latency_s)),
+        ("energy", f"{estimate.energy_j * 1e3:.3g} mJ an image"),
+        ("busiest", f"{estimate.bottleneck.resource.value} {estimate.bottleneck.name}"),
         ("fullest element", f"{size(largest.data_bytes)} of {size(capacity)}"),
     ]
     if program.streams:
-        rows.append(("command streams", f"{len(program.streams)} tiles, each compiled and proved"))
-    if found.host_fed_per_s is not None:
-        rows.insert(2, ("fed by the host", f"{found.host_fed_per_s:,.0f} images a second"))
-    return rows
+        facts.append(("command streams", f"{len(program.streams)} tiles, each compiled and proved"))
+    if estimate.host_fed_per_s is not None:
+        facts.insert(2, ("fed by the host", f"{estimate.host_fed_per_s:,.0f} images a second"))
+    return facts
 
 
 def _copies(replicas: int) -> str:

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from mizzen.mesh.program.checker.findings import Finding
 
 
-def diagnostic(row: Finding) -> Diagnostic:
+def diagnostic(finding: Finding) -> Diagnostic:
     """Return a finding as a message."""
-    return Diagnostic("E508", f"{row.rule.value}, {row.place}: {row.must}, and {row.came}")
+    return Diagnostic(
+        "E508", f"{finding.rule.value}, {finding.place}: {finding.must}, and {finding.came}"
+    )
 
 
 def sound_program(path: Path) -> MeshProgram:

@@ -45,7 +45,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.report.page import render
 
     program = sound_program(Path(options.program))
-    found = estimate(program)
+    estimated = estimate(program)
     images = options.images or (
         6 if options.trace or len(program.elements) <= LARGEST_SIMULATED else 0
     )
@@ -54,16 +54,16 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         with console.progress(f"simulating {images} images"):
             simulated = simulate(program, images, keeps_activities=True)
     path = Path(options.output or Path(options.program).with_suffix(".html").name)
-    content = render(mesh_page(program, found, simulated))
+    content = render(mesh_page(program, estimated, simulated))
     files = {path: content.encode()}
-    rows = [(str(path), size(len(content.encode()))), *figure_rows(program, found)]
-    document = {"page": str(path), "bytes": len(content.encode()), **figures(program, found)}
+    facts = [(str(path), size(len(content.encode()))), *figure_rows(program, estimated)]
+    document = {"page": str(path), "bytes": len(content.encode()), **figures(program, estimated)}
     if simulated is not None:
         document["simulated_images_per_s"] = simulated.images_per_s
         document["simulated_latency_s"] = simulated.latency_s
-        rows.append(("by events", f"{simulated.images_per_s:,.0f} images a second"))
+        facts.append(("by events", f"{simulated.images_per_s:,.0f} images a second"))
     if options.trace and simulated is not None:
         files[Path(options.trace)] = json.dumps(trace(program, simulated)).encode()
-        rows.append((options.trace, "what elements do, for Perfetto"))
+        facts.append((options.trace, "what elements do, for Perfetto"))
     write_files(files)
-    return Answer(document, fields(rows, width=console.width))
+    return Answer(document, fields(facts, width=console.width))

@@ -70,35 +70,38 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     engine = _engine(options.engine, options.workers)
     start = time.perf_counter()
     with console.progress(f"executing {options.program}"):
-        found = execute_program(program, inputs, engine)
+        executed = execute_program(program, inputs, engine)
     seconds = time.perf_counter() - start
     images = len(inputs[0])
     folder = output_folder(options)
     names = [program.network.tensors[index].name for index in program.network.outputs]
     edges = program.network.edges
-    outputs = edges.give(found.outputs) if edges is not None else found.outputs
+    outputs = edges.give(executed.outputs) if edges is not None else executed.outputs
     paths = [folder / f"output_{index}.npy" for index in range(len(outputs))]
     write_arrays(dict(zip(paths, outputs, strict=True)), folder)
-    rows = [("images", f"{images:,} in {duration(seconds)}, {options.engine}")]
-    rows += [(name, str(path)) for name, path in zip(names, paths, strict=True)]
+    facts = [("images", f"{images:,} in {duration(seconds)}, {options.engine}")]
+    facts += [(name, str(path)) for name, path in zip(names, paths, strict=True)]
     document: dict[str, object] = {
         "program": str(options.program),
         "engine": options.engine,
         "images": images,
         "seconds": seconds,
-        "restarts": found.restarts,
+        "restarts": executed.restarts,
         "outputs": [str(path) for path in paths],
     }
     failures: list[Diagnostic] = []
     if options.compare:
         with console.progress("comparing with the reference"):
             differences = compare(program, inputs, engine)
-        wrong = [row for row in differences if row.differing]
+        wrong = [difference for difference in differences if difference.differing]
         document["inexact_tensors"] = len(wrong)
         document["tensors"] = len(differences)
-        rows.append(("compared", f"{len(wrong)} of {count(len(differences), 'tensor')} differ"))
-        failures = [Diagnostic("E509", f"tensors must equal the reference: {row}") for row in wrong]
-    return Answer(document, fields(rows, width=console.width), failures=failures)
+        facts.append(("compared", f"{len(wrong)} of {count(len(differences), 'tensor')} differ"))
+        failures = [
+            Diagnostic("E509", f"tensors must equal the reference: {difference}")
+            for difference in wrong
+        ]
+    return Answer(document, fields(facts, width=console.width), failures=failures)
 
 
 def _inputs(options: argparse.Namespace, network: Network, console: Console) -> list[Array]:
@@ -125,7 +128,7 @@ def random_inputs(network: Network, images: int) -> list[Array]:
 
 
 def _info(network: Network, place: int) -> TensorInfo:
-    """Return what an input is to the user: in the user's shape, floats too where it has a scale."""
+    """Return an input as the user sees it: in the user's shape, floats too where it has a scale."""
     import numpy as np
 
     from mizzen.artifact.interface import Quantization, TensorInfo

@@ -54,13 +54,13 @@ class EthosN(Backend[EthosNConfiguration]):
     def region_compiler(
         self, configuration: EthosNConfiguration, proof: ProofOptions
     ) -> ChannelsFirstRegions:
-        """Return what compiles regions of tensor graphs, whatever their order of axes."""
+        """Return the compiler of regions of tensor graphs, whatever their order of axes."""
         from mizzen.compiler.ethos_n.regions import ChannelsFirstRegions
 
         return ChannelsFirstRegions(configuration.target, configuration.inline)
 
     def tflite_meaning(self, model: Model, configuration: EthosNConfiguration) -> NetworkMeaning:
-        """Return what says what parts of a network are in Ethos-N's roundings.
+        """Return the meaning of parts of a network in Ethos-N's roundings.
 
         Ref: docs/explanation/exactness.md, Ethos-N.
         """
@@ -69,7 +69,7 @@ class EthosN(Backend[EthosNConfiguration]):
         return NetworkMeaning(model, configuration)
 
     def support(self, config: str | None) -> Support:
-        """Return what the family supports; files of configurations are of no use here."""
+        """Return the tables of the family's support; files of configurations are of no use here."""
         from mizzen.compiler.ethos_n.support import support
 
         return support()

@@ -70,8 +70,8 @@ def _image_last(graph: Graph, value: Value, wanted: Mapping[Value, Order]) -> Or
     moved = graph.add_input(value.type.with_shape(shape), value.name)
     back = graph.add("TRANSPOSE", [moved], [value.type], {"perms": TO_CHANNELS_FIRST})
     graph.replace(value, back.result)
-    rest = [row for row in graph.inputs if row is not moved]
-    graph.set_inputs([moved if row is value else row for row in rest])
+    rest = [each for each in graph.inputs if each is not moved]
+    graph.set_inputs([moved if each is value else each for each in rest])
     return last
 
 
@@ -81,14 +81,14 @@ def take_out_views(graph: Graph, outside: tuple[Outside, ...]) -> EdgeTransposes
     outside  what each input is outside the region
     """
     seen = [_view_of_input(graph, value) for value in tuple(graph.inputs)]
-    graph.set_inputs([row.value for row in seen])
-    inputs = [_moved(first, row) for first, row in zip(outside, seen, strict=True)]
+    graph.set_inputs([view.value for view in seen])
+    inputs = [_moved(first, view) for first, view in zip(outside, seen, strict=True)]
     ends = [_viewed_by_output(value) for value in graph.outputs]
     outputs = [
-        _movement(row.order, row.value.shape, value.shape)
-        for row, value in zip(ends, graph.outputs, strict=True)
+        _movement(end.order, end.value.shape, value.shape)
+        for end, value in zip(ends, graph.outputs, strict=True)
     ]
-    graph.set_outputs([row.value for row in ends])
+    graph.set_outputs([end.value for end in ends])
     graph.erase_dead()
     return EdgeTransposes(tuple(inputs), tuple(outputs))
 
@@ -140,7 +140,7 @@ def _ends(graph: Graph, seen: _Seen) -> Iterator[_Seen]:
 
 
 def _viewed_by_output(value: Value) -> _Seen:
-    """Return what is computed of which an output is a view, and the output's order of it."""
+    """Return the computed value of which an output is a view, and the output's order of it."""
     order, source = row_major(prod(value.shape)), value
     while (producer := source.producer) is not None and isinstance(producer, VIEWS):
         before = composed(order, _order(producer))

@@ -1,4 +1,4 @@
-"""What parts of a TFLite network are in Ethos-N's own roundings, whoever compiled them."""
+"""What parts of a TFLite network are in Ethos-N's own roundings, whatever compiled them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class NetworkMeaning:
         self._regions.legality(self.lowered.graph)  # which covers the graph
 
     def part(self, takes: Collection[int], gives: Sequence[int]) -> PartMeaning:
-        """Return what a part is, by the tensors that it takes and gives. E691 if that is not known.
+        """Return the meaning of a part, by its inputs and outputs. E691 if that is not known.
 
         Not known is what the compiler does not take.
         """
         graph = self.lowered.graph
-        held = {row.group for row in graph if row.group is not None}
+        held = {operation.group for operation in graph if operation.group is not None}
         groups = self._between(set(takes), gives) & held
         name = self.model.name
         if not groups:
@@ -61,16 +61,16 @@ class NetworkMeaning:
     def _between(self, takes: set[int], gives: Sequence[int]) -> set[int]:
         """Return the operators by which some tensors are computed of others."""
         main = self.model.main
-        makers = {index: row for row in main.operators for index in row.outputs}
-        waiting, found = list(gives), set[int]()
+        makers = {index: each for each in main.operators for index in each.outputs}
+        waiting, reached = list(gives), set[int]()
         while waiting:
             index = waiting.pop()
-            row = makers.get(index)
-            if row is None or index in takes or row.index in found:
+            operator = makers.get(index)
+            if operator is None or index in takes or operator.index in reached:
                 continue
-            found.add(row.index)
-            waiting += row.inputs
-        return found
+            reached.add(operator.index)
+            waiting += operator.inputs
+        return reached
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,12 +94,12 @@ class PartMeaning:
                 f"{self.lowered.model.name}: what an NPU operator takes must be known for it to be "
                 f"judged, and {missing[0]!r} is not seen",
             )
-        inputs = [self._signed(row, values[tensor_of[row]], count) for row in part.inputs]
+        inputs = [self._signed(value, values[tensor_of[value]], count) for value in part.inputs]
         outputs = computed(self.code, inputs, count, self.reference)
         return {
-            tensor_of[row]: other_sign(array) if self.lowered.is_unsigned(row) else array
-            for row, array in zip(part.outputs, outputs, strict=True)
-            if row in tensor_of
+            tensor_of[value]: other_sign(array) if self.lowered.is_unsigned(value) else array
+            for value, array in zip(part.outputs, outputs, strict=True)
+            if value in tensor_of
         }
 
     def _signed(self, value: Value, array: Array, count: int) -> Array:

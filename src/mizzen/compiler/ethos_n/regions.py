@@ -91,9 +91,9 @@ class NetworkReference:
             array.reshape(batch, *operand.info.shape[1:])
             for array, operand in zip(arrays, self.network.inputs, strict=True)
         ]
-        found = evaluate(self.network, given)
+        results = evaluate(self.network, given)
         dtypes = [operand.info.data_type.dtype for operand in self.network.outputs]
-        return RunOutcome(tuple(found[index].astype(dtypes[index]) for index in self.order))
+        return RunOutcome(tuple(results[index].astype(dtypes[index]) for index in self.order))
 
 
 class EthosNRegions:
@@ -113,7 +113,7 @@ class EthosNRegions:
         self._covering: Covering | None = None
 
     def legality(self, graph: Graph) -> Legal:
-        """Return what says why a group of a graph's operations is not on the NPU."""
+        """Return a function that tells why a group of a graph's operations is not on the NPU."""
         self._covering = Covering(graph, self._configuration)
         return legality(self._covering)
 
@@ -146,8 +146,8 @@ class EthosNRegions:
             compiled = compile_network(network, self._configuration)
         except RegionRefusedError as error:
             reason = _reason(error)
-            found = {apart.get(group, group): why for group, why in error.groups.items()}
-            return RegionRefusal(found or dict.fromkeys(groups, reason), reason)
+            refused = {apart.get(group, group): why for group, why in error.groups.items()}
+            return RegionRefusal(refused or dict.fromkeys(groups, reason), reason)
         except MizzenError as error:
             reason = _reason(error)
             blamed = _at(part, error.diagnostic.origin) or self._refused_alone(part.graph)
@@ -166,8 +166,8 @@ class EthosNRegions:
 
     def _generated(self, part: Extracted) -> Generated:
         covering = self._covering
-        found = None if covering is None else generate_part(covering, part)
-        return found or generate(part.graph, self._configuration)
+        made = None if covering is None else generate_part(covering, part)
+        return made or generate(part.graph, self._configuration)
 
     def _refused_alone(self, graph: Graph) -> set[int]:
         """Return the groups that cannot be compiled even without the others of their region."""
@@ -182,7 +182,7 @@ class EthosNRegions:
                 return error
             return None
 
-        groups = sorted({row.group for row in graph if row.group is not None})
+        groups = sorted({operation.group for operation in graph if operation.group is not None})
         return set(RefusalSearch(groups, compile).alone(groups))
 
     def _code(
@@ -197,7 +197,7 @@ class EthosNRegions:
         constants = compiled.serialize(), encode_capabilities(capabilities)
         given, computed = generated.input_order, _computed(generated, compiled)
         estimated = estimate(compiled.passes, capabilities)
-        per_pass = [ceil(pass_cycles(*row, capabilities)) for row in estimated]
+        per_pass = [ceil(pass_cycles(*of_pass, capabilities)) for of_pass in estimated]
         origins = _pass_origins(generated, compiled)
         network = _network(part, moves, constants, given, computed, unsigned)
         return OperatorCode(
@@ -224,15 +224,19 @@ class ChannelsFirstRegions(EthosNRegions):
     """
 
     def legality(self, graph: Graph) -> Legal:
-        """Return what says why a group of a graph's operations is not on the NPU.
+        """Return a function that tells why a group of a graph's operations is not on the NPU.
 
         Judged is a copy, in the form that the NPU has.
         """
-        groups = {row.group for row in graph if row.group is not None}
+        groups = {operation.group for operation in graph if operation.group is not None}
         copy = extract(graph, groups).graph
         apart, _ = _channels_last(copy)
         of_copy = super().legality(copy)
-        reasons = {row.group: of_copy(row) for row in copy if row.group not in apart}
+        reasons = {
+            operation.group: of_copy(operation)
+            for operation in copy
+            if operation.group not in apart
+        }
         return lambda operation: reasons.get(operation.group, ())
 
     def _prepared(self, part: Extracted) -> tuple[Mapping[int, int], EdgeTransposes]:
@@ -249,27 +253,38 @@ def _channels_last(graph: Graph) -> tuple[Mapping[int, int], EdgeTransposes]:
 
 
 def _reason(error: MizzenError) -> Reason:
-    found = error.diagnostic
-    return Reason("compiler", found.message, help=found.help or "", source=found.rule or COMPILER)
+    diagnostic = error.diagnostic
+    return Reason(
+        "compiler",
+        diagnostic.message,
+        help=diagnostic.help or "",
+        source=diagnostic.rule or COMPILER,
+    )
 
 
 def _at(part: Extracted, origin: Origin | None) -> set[int]:
     """Return the groups of the operator that an error is about."""
     if origin is None:
         return set()
-    return {row.group for row in part.graph if row.origin == origin and row.group is not None}
+    return {
+        operation.group
+        for operation in part.graph
+        if operation.origin == origin and operation.group is not None
+    }
 
 
 def _groups(part: Extracted) -> list[int]:
-    return list(dict.fromkeys(row.group for row in part.graph if row.group is not None))
+    return list(
+        dict.fromkeys(operation.group for operation in part.graph if operation.group is not None)
+    )
 
 
 def _computed(generated: Generated, compiled: CompiledNetwork) -> tuple[int, ...]:
     """Return which output of the region each output buffer of the container is."""
-    operands = [(row.operation_id, row.output_index) for row in generated.outputs]
+    operands = [(operand.operation_id, operand.output_index) for operand in generated.outputs]
     return tuple(
-        operands.index((row.source_operation_id, row.source_output_index))
-        for row in compiled.outputs
+        operands.index((buffer.source_operation_id, buffer.source_output_index))
+        for buffer in compiled.outputs
     )
 
 
@@ -329,13 +344,13 @@ class _Tensors:
     unsigned: bool
 
     def add(self, value: Value, shape: Shape, suffix: str = "") -> int:
-        found = value.quantization
+        quantization = value.quantization
         name = f"{value.name}{suffix}"
         dtype, offset = (np.uint8, OFFSET) if self.unsigned else (value.dtype.numpy, 0)
-        if found is None:
+        if quantization is None:
             return self.builder.tensor(name, shape, dtype)
-        zero_points = [zero_point + offset for zero_point in found.zero_points]
-        return self.builder.tensor(name, shape, dtype, found.scales, zero_points)
+        zero_points = [zero_point + offset for zero_point in quantization.zero_points]
+        return self.builder.tensor(name, shape, dtype, quantization.scales, zero_points)
 
 
 def _add_input_move(tensors: _Tensors, value: Value, source: int, move: Movement) -> int:
@@ -375,30 +390,32 @@ def _reshape(builder: NetworkBuilder, source: int, target: int, shape: Shape) ->
 
 def _pass_origins(generated: Generated, compiled: CompiledNetwork) -> list[Origin | None]:
     """Return the operator of the first operation in each pass."""
-    found: list[Origin | None] = []
-    for row in compiled.passes:
-        origins = [generated.network[operation].origin for operation in sorted(row.operation_ids)]
-        found.append(next((origin for origin in origins if origin is not None), None))
-    return found
+    of_passes: list[Origin | None] = []
+    for pass_ in compiled.passes:
+        origins = [generated.network[operation].origin for operation in sorted(pass_.operation_ids)]
+        of_passes.append(next((origin for origin in origins if origin is not None), None))
+    return of_passes
 
 
 def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dict[int, Origin]:
     """Return the operator of each command, by the command's byte offset."""
-    rows = zip(offsets(compiled.commands), origins, strict=True)
-    return {offset: origin for offset, origin in rows if origin is not None}
+    pairs = zip(offsets(compiled.commands), origins, strict=True)
+    return {offset: origin for offset, origin in pairs if origin is not None}
 
 
 def _cycles(
     part: Extracted, origins: Sequence[Origin | None], per_pass: Sequence[int]
 ) -> dict[int, int]:
     """Return the estimated cycles of each group: those of a pass go to its first operator."""
-    groups = {row.origin: row.group for row in part.graph if row.group is not None}
-    found: dict[int, int] = {}
+    groups = {
+        operation.origin: operation.group for operation in part.graph if operation.group is not None
+    }
+    by_group: dict[int, int] = {}
     for origin, cycles in zip(origins, per_pass, strict=True):
         group = groups.get(origin)
         if group is not None:
-            found[group] = found.get(group, 0) + cycles
-    return found
+            by_group[group] = by_group.get(group, 0) + cycles
+    return by_group
 
 
 def _costs(compiled: CompiledNetwork, estimated: Estimated, cycles: int) -> Costs:

@@ -16,14 +16,18 @@ SOURCE = "Ethos-N driver stack 23.02, SupportQueries.hpp"
 
 def support() -> Support:
     """Return the tables."""
-    names = [kind.__name__ for kind, row in OPERATIONS.items() if Profile.V23_02 in row.profiles]
+    names = [
+        kind.__name__
+        for kind, operation in OPERATIONS.items()
+        if Profile.V23_02 in operation.profiles
+    ]
     return Support(
         operators=dict.fromkeys(names, (FAMILY,)),
         rules=tuple(_rules()),
         accelerators=tuple(map(_accelerator_data, VARIANTS.values())),
         inferred=tuple(
-            {"code": row.code, "npus": [FAMILY], "what": row.what, "bound": row.bound}
-            for row in INFERRED
+            {"code": path.code, "npus": [FAMILY], "what": path.what, "bound": path.bound}
+            for path in INFERRED
         ),
         parts=(
             _accelerators(),
@@ -42,19 +46,19 @@ def _rules() -> Iterator[SupportRule]:
                 yield SupportRule(rule.id, (FAMILY,), rule.limit, rule.help, SOURCE, operators)
 
 
-def _macs(row: Variant) -> int:
+def _macs(variant: Variant) -> int:
     """Return the 8-bit multiply-accumulates per cycle of all engines."""
-    capabilities = capabilities_of(row)
+    capabilities = capabilities_of(variant)
     return capabilities.igs * capabilities.ogs * capabilities.mac_units_per_og
 
 
-def _accelerator_data(row: Variant) -> dict[str, object]:
+def _accelerator_data(variant: Variant) -> dict[str, object]:
     return {
-        "name": row.name,
-        "macs": _macs(row),
-        "engines": row.engines,
-        "sram_kib": row.sram_kib,
-        "ple_lanes": row.ple_lanes,
+        "name": variant.name,
+        "macs": _macs(variant),
+        "engines": variant.engines,
+        "sram_kib": variant.sram_kib,
+        "ple_lanes": variant.ple_lanes,
         "simulated": True,
     }
 
@@ -64,16 +68,22 @@ def _accelerators() -> SupportTable:
         f"Accelerators of {FAMILY}",
         ("accelerator", "MACs/cycle", "engines", "SRAM", "Mizzen"),
         tuple(
-            (row.name, str(_macs(row)), str(row.engines), f"{row.sram_kib} KiB", "compiles, runs")
-            for row in VARIANTS.values()
+            (
+                variant.name,
+                str(_macs(variant)),
+                str(variant.engines),
+                f"{variant.sram_kib} KiB",
+                "compiles, runs",
+            )
+            for variant in VARIANTS.values()
         ),
         right=(1, 2, 3),
     )
 
 
 def _inferred() -> SupportTable:
-    rows = tuple(
-        (row.code, "-" if row.bound is None else str(row.bound), row.what) for row in INFERRED
+    lines = tuple(
+        (path.code, "-" if path.bound is None else str(path.bound), path.what) for path in INFERRED
     )
     headings = ("note", "bound", "not published, and how it is taken")
-    return SupportTable(f"In the simulator of {FAMILY}", headings, rows, right=(1,))
+    return SupportTable(f"In the simulator of {FAMILY}", headings, lines, right=(1,))

@@ -151,7 +151,7 @@ class OwnRegions:
         lowered, operations = self._lowered(part)
         if lowered.sequence is None:
             return self._refusal(lowered.refusals, groups)
-        unfit = next(filter(None, map(unfit_state, lowered.states)), None)
+        unfit = next(filter(None, map(without_initial, lowered.states)), None)
         if unfit is not None:
             return RegionRefusal(dict.fromkeys(groups_of_states(part.graph), unfit), unfit)
         sequence = self._keeping(lowered.sequence, part, frozenset(groups))
@@ -279,27 +279,16 @@ def groups_of_states(graph: Graph) -> list[int]:
     return sorted({each.group for each in on_variables if each.group is not None})
 
 
-def unfit_state(state: State) -> Reason | None:
-    """Return why a runtime cannot keep a state: it sets what it keeps to the number for zero."""
-    why = None
-    if state.initial is None:
-        why = f"variable {state.name} has no initial value"
-    elif (state.initial != zero_of(state)).any():
-        why = f"variable {state.name} starts with other numbers than zero"
-    if why is None:
+def without_initial(state: State) -> Reason | None:
+    """Return why a runtime cannot keep a state: nothing says what it starts with."""
+    if state.initial is not None:
         return None
     return Reason(
         "variables",
-        why,
+        f"variable {state.name} has no initial value",
         help="make the variable an input, and what is written to it an output",
         source=RULES,
     )
-
-
-def zero_of(state: State) -> int:
-    """Return the number that a runtime sets a variable tensor to."""
-    quantization = state.type.quantization
-    return 0 if quantization is None else quantization.zero_point
 
 
 def reason_of(refusal: Refusal) -> Reason:

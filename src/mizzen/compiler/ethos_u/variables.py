@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.subgraphs import CALLERS, called, reached_from
-from mizzen.frontends.tflite.variables import VARIABLE_KINDS, Name, handles
-
-
-def keeps_variables(model: Model) -> bool:
-    """Whether the main subgraph works on variables."""
-    return any(operator.kind in VARIABLE_KINDS for operator in model.main.operators)
+from mizzen.frontends.tflite.variables import Name, handles
 
 
 def precedence(model: Model) -> dict[int, list[int]]:

@@ -18,6 +18,6 @@ def require_order(step: NpuStep) -> None:
         if error.diagnostic.code == NOT_THERE:
             return
         raise
-    for found in report.diagnostics:
-        if found.severity is Severity.ERROR:
-            raise MizzenError(found)
+    for diagnostic in report.diagnostics:
+        if diagnostic.severity is Severity.ERROR:
+            raise MizzenError(diagnostic)

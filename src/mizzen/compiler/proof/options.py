@@ -68,9 +68,9 @@ OFF = ProofOptions(Effort.OFF)
 
 
 def effort_of(word: str) -> Effort:
-    """Return what a user's word for it means. E228 for another word."""
+    """Return the effort that a user's word means. E228 for another word."""
     try:
         return Effort(word)
     except ValueError:
-        names = ", ".join(row.value for row in Effort)
+        names = ", ".join(effort.value for effort in Effort)
         raise fail("E228", f"what to prove must be one of {names}, not {word!r}") from None

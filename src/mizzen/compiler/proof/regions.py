@@ -48,7 +48,7 @@ def prove_region(
     custom  computes what is CUSTOM in it
     """
     reference = code.reference if isinstance(code, OperatorCode) else None
-    found = prove_graph(
+    findings = prove_graph(
         region.graph,
         lambda inputs, count: computed(code, inputs, count),
         options,
@@ -56,7 +56,7 @@ def prove_region(
         custom,
     )
     against = code.against if isinstance(code, OperatorCode) else ""
-    return replace(found, proof=replace(found.proof, against=against))
+    return replace(findings, proof=replace(findings.proof, against=against))
 
 
 def prove_graph(
@@ -118,8 +118,8 @@ def _expected(
     """Return inputs, and what the reference gives for them; those without an answer left out."""
     used = sum(
         int(np.prod(value.shape, dtype=np.int64)) * np.dtype(value.dtype.numpy).itemsize
-        for row in graph
-        for value in row.results
+        for operation in graph
+        for value in operation.results
         if np.dtype(value.dtype.numpy).itemsize <= LARGEST_ELEMENT_BYTES
     )
     count = options.inputs_for(used)
@@ -138,14 +138,14 @@ def _answered(
     kept: list[int] = []
     for index in range(count):
         try:
-            answers.append(evaluate(graph, [row[index] for row in inputs]))
+            answers.append(evaluate(graph, [array[index] for array in inputs]))
         except MizzenError:
             continue
         kept.append(index)
     if not kept:
         return [], []
-    expected = [np.stack(rows) for rows in zip(*answers, strict=True)]
-    return [row[kept] for row in inputs], expected
+    expected = [np.stack(results) for results in zip(*answers, strict=True)]
+    return [array[kept] for array in inputs], expected
 
 
 def graph_stimuli(graph: Graph, count: int, seed: int) -> list[Array]:
@@ -165,10 +165,10 @@ def _is_amount(value: Value) -> bool:
     """Whether a value says by how many bits others are shifted."""
     waiting, seen = [value], set[Value]()
     while waiting:
-        row = waiting.pop()
-        seen.add(row)
-        for user in row.uses:
-            if isinstance(user, SHIFTS) and user.input2 is row:
+        other = waiting.pop()
+        seen.add(other)
+        for user in other.uses:
+            if isinstance(user, SHIFTS) and user.input2 is other:
                 return True
             if isinstance(user, HANDED_ON) and user.results[0] not in seen:
                 waiting.append(user.results[0])
@@ -182,8 +182,10 @@ def _stimulus(value: Value) -> Stimulus:
         # kept to half of these (`WIDE_LIMIT`), so that none leaves them.
         dtype = value.dtype.numpy
         return Stimulus(value.shape, dtype, 0, min(8 * dtype.itemsize, SHIFTED_BITS) - 1)
-    found = value.quantization
-    zero = found.zero_points[0] if found is not None and found.zero_points else 0
+    quantization = value.quantization
+    zero = (
+        quantization.zero_points[0] if quantization is not None and quantization.zero_points else 0
+    )
     return stimulus(value.shape, value.dtype.numpy, zero)
 
 
@@ -193,7 +195,7 @@ def computed(
     count: int,
     reference: ProgramReference | None = None,
 ) -> list[Array]:
-    """Return what the code, or its reference, computes for the region's inputs."""
+    """Return the arrays that the code, or its reference, computes for the region's inputs."""
     part = code.part
     places: dict[object, int] = {}
     for value in (*part.inputs, *part.outputs):

@@ -50,7 +50,7 @@ Kind = Callable[[Stimulus, np.random.Generator], Array]
 
 
 def stimulus(shape: tuple[int, ...], dtype: npt.DTypeLike, zero: float = 0) -> Stimulus:
-    """Return what a tensor of this type may be as far as the type says."""
+    """Return the values that a tensor may have, as far as its type says."""
     type_: np.dtype[Any] = np.dtype(dtype)
     if type_ == np.bool_:
         return Stimulus(shape, type_, 0, 1)
@@ -82,43 +82,46 @@ def plausible(inputs: Sequence[Stimulus], count: int, seed: int) -> list[Array]:
 
 def _made(inputs: Sequence[Stimulus], count: int, seed: int, kinds: Sequence[Kind]) -> list[Array]:
     rng = np.random.default_rng(seed)
-    made = [np.empty((count, *row.shape), row.dtype) for row in inputs]
+    made = [np.empty((count, *each.shape), each.dtype) for each in inputs]
     for index in range(count):
-        for place, (row, array) in enumerate(zip(inputs, made, strict=True)):
+        for place, (given, array) in enumerate(zip(inputs, made, strict=True)):
             kind = kinds[index % len(kinds)]
             make = _any if kind is _impulse and place else kind
-            array[index] = np.clip(make(row, rng), row.low, row.high).astype(row.dtype)
+            array[index] = np.clip(make(given, rng), given.low, given.high).astype(given.dtype)
     return made
 
 
-def _any(row: Stimulus, rng: np.random.Generator) -> Array:
-    if row.dtype.kind in REALS:
-        return rng.uniform(row.low, row.high, row.shape)
-    return rng.integers(int(row.low), int(row.high), row.shape, endpoint=True)
+def _any(given: Stimulus, rng: np.random.Generator) -> Array:
+    if given.dtype.kind in REALS:
+        return rng.uniform(given.low, given.high, given.shape)
+    return rng.integers(int(given.low), int(given.high), given.shape, endpoint=True)
 
 
-def _ends(row: Stimulus, rng: np.random.Generator) -> Array:
-    return np.where(rng.integers(0, 2, row.shape, dtype=np.int8) > 0, row.high, row.low)
+def _ends(given: Stimulus, rng: np.random.Generator) -> Array:
+    return np.where(rng.integers(0, 2, given.shape, dtype=np.int8) > 0, given.high, given.low)
 
 
-def _impulse(row: Stimulus, rng: np.random.Generator) -> Array:
-    values = np.full(row.shape, row.zero)
+def _impulse(given: Stimulus, rng: np.random.Generator) -> Array:
+    values = np.full(given.shape, given.zero)
     if values.size:
-        values.flat[int(rng.integers(values.size))] = row.high
+        values.flat[int(rng.integers(values.size))] = given.high
     return values
 
 
-def _small(row: Stimulus, rng: np.random.Generator) -> Array:
-    values = rng.normal(row.zero, (row.high - row.low) / SMALL_PART, row.shape)
-    return values if row.dtype.kind in REALS else np.rint(values)
+def _small(given: Stimulus, rng: np.random.Generator) -> Array:
+    values = rng.normal(given.zero, (given.high - given.low) / SMALL_PART, given.shape)
+    return values if given.dtype.kind in REALS else np.rint(values)
 
 
-def _around_the_middle(row: Stimulus, rng: np.random.Generator) -> Array:
-    if row.dtype.kind == "b":
-        return _any(row, rng)
-    middle, deviation = (row.low + row.high) / 2, (row.high - row.low) / (2 * MOST_DEVIATIONS)
-    values = rng.normal(middle, deviation, row.shape)
-    return values if row.dtype.kind in REALS else np.rint(values)
+def _around_the_middle(given: Stimulus, rng: np.random.Generator) -> Array:
+    if given.dtype.kind == "b":
+        return _any(given, rng)
+    middle, deviation = (
+        (given.low + given.high) / 2,
+        (given.high - given.low) / (2 * MOST_DEVIATIONS),
+    )
+    values = rng.normal(middle, deviation, given.shape)
+    return values if given.dtype.kind in REALS else np.rint(values)
 
 
 _KINDS: tuple[Kind, ...] = (_any, _small, _ends, _impulse)

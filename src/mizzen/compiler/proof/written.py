@@ -18,7 +18,7 @@ HEIGHT, CHANNELS = 1, 3
 """Axes of maps `[batch, H, W, C]` along which compilers cut."""
 
 FUSED_BEHIND = 3
-"""How many operators behind another a compiler may compute in the same command."""
+"""How many operators after another a compiler may compute in the same command."""
 
 SAYS_SOMETHING = 0.5
 """A map of which more than this part differs from a tensor may be something else."""
@@ -34,7 +34,7 @@ class Written:
     def as_tensor(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | None, count: int
     ) -> Iterator[Array]:
-        """Return what of the maps may be a tensor, `[count, *shape]`."""
+        """Return each form of the maps that may be a tensor, `[count, *shape]`."""
         for form in self._forms():
             array = _as(form, shape, dtype, count)
             if array is not None:
@@ -42,23 +42,23 @@ class Written:
 
     def _forms(self) -> Iterator[Array]:
         yield self.maps[-1]
-        if len(self.maps) > 1 and len({row.dtype for row in self.maps}) == 1:
+        if len(self.maps) > 1 and len({array.dtype for array in self.maps}) == 1:
             for axis in (CHANNELS, HEIGHT):
-                if len({row.shape[:axis] + row.shape[axis + 1 :] for row in self.maps}) == 1:
+                if len({array.shape[:axis] + array.shape[axis + 1 :] for array in self.maps}) == 1:
                     yield np.concatenate(self.maps, axis)
 
 
 def written(commands: Sequence[tuple[int, int]], maps: Mapping[int, Array]) -> tuple[Written, ...]:
-    """Return what was written, those first that were complete first.
+    """Return the maps of each operator, those first that were complete first.
 
     commands  byte offset in the stream, and operator
     """
-    found: dict[int, list[Array]] = {}
+    of_operator: dict[int, list[Array]] = {}
     for offset, operator in sorted(commands):
         if offset in maps:
-            rows = found.pop(operator, [])
-            found[operator] = [*rows, maps[offset]]
-    return tuple(Written(operator, tuple(rows)) for operator, rows in found.items())
+            before = of_operator.pop(operator, [])
+            of_operator[operator] = [*before, maps[offset]]
+    return tuple(Written(operator, tuple(arrays)) for operator, arrays in of_operator.items())
 
 
 def _as(

@@ -30,29 +30,29 @@ def rewritten(model: Model, data: bytes, names: Sequence[str]) -> Rewritten:
     E261 for a name that there is not, E267 for a rewrite that the network does not allow.
     """
     sources = tuple(range(len(model.main.operators)))
-    found = Rewritten(model, data, sources)
+    result = Rewritten(model, data, sources)
     for name in names:
-        found = _applied(found, named(name))
-    return found
+        result = _applied(result, named(name))
+    return result
 
 
 def allows(model: Model) -> bool:
     """Whether a network may be rewritten at all: one subgraph, and nothing that is kept."""
     main = model.main
-    kept = any(row.variable for row in main.tensors)
+    kept = any(tensor.variable for tensor in main.tensors)
     return len(model.subgraphs) == 1 and not kept and bool(main.operators)
 
 
-def _applied(found: Rewritten, row: Named) -> Rewritten:
-    if allows(found.model):
-        draft = Draft(found.model)
-        if row.rewrite(draft):
+def _applied(before: Rewritten, form: Named) -> Rewritten:
+    if allows(before.model):
+        draft = Draft(before.model)
+        if form.rewrite(draft):
             data = draft.file()
-            sources = tuple(found.sources[index] for index in draft.sources)
-            return Rewritten(read_network(data, found.model.name), data, sources)
+            sources = tuple(before.sources[index] for index in draft.sources)
+            return Rewritten(read_network(data, before.model.name), data, sources)
     raise fail(
         "E267",
-        f"the rewrite {row.name} must fit the network, and does not: {row.needs}",
-        origin=Origin(found.model.name),
+        f"the rewrite {form.name} must fit the network, and does not: {form.needs}",
+        origin=Origin(before.model.name),
         help="`mizzen tune` finds those that a network gains by",
     )

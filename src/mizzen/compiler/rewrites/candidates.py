@@ -39,19 +39,19 @@ def candidates(model: Model) -> tuple[tuple[Ladder, ...], ...]:
         (("swap",),),
         (("pool2",), ("pool8",)),
     )
-    found = (tuple(_allowed(model, ladder) for ladder in group) for group in groups)
-    kept = (tuple(ladder for ladder in group if ladder) for group in found)
+    allowed = (tuple(_allowed(model, ladder) for ladder in group) for group in groups)
+    kept = (tuple(ladder for ladder in group if ladder) for group in allowed)
     return tuple(group for group in kept if group)
 
 
 def _folds(model: Model) -> Iterator[Ladder]:
     draft = Draft(model)
     step = first_window(draft)
-    _, found = (None, None) if step is None else padded_convolution(draft, step)
-    if found is None:
+    _, convolution = (None, None) if step is None else padded_convolution(draft, step)
+    if convolution is None:
         return
     for made in MADE:
-        given = made * found.stride_w
+        given = made * convolution.stride_w
         if given == 1 or given > WIDEST:
             continue
         counts = range(1, LONGEST + 1) if made > 1 else (1,)

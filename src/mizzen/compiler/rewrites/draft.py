@@ -40,8 +40,8 @@ class Wire:
 
     def _quantization(self, name: str, dtype: npt.DTypeLike) -> Array:
         quantization = self.record["quantization"]
-        found = None if quantization is None else quantization[name]
-        return np.zeros(0, dtype) if found is None else np.asarray(found)
+        numbers = None if quantization is None else quantization[name]
+        return np.zeros(0, dtype) if numbers is None else np.asarray(numbers)
 
     @property
     def channels(self) -> int:
@@ -68,9 +68,9 @@ class Step:
     @property
     def data(self) -> Wire:
         """Its first input."""
-        found = self.inputs[0]
-        assert found is not None, "the front-end checks that it is there"
-        return found
+        wire = self.inputs[0]
+        assert wire is not None, "the front-end checks that it is there"
+        return wire
 
     @property
     def result(self) -> Wire:
@@ -87,22 +87,22 @@ class Draft:
     def __init__(self, model: Model) -> None:
         self._model = model
         main = model.main
-        rows: list[Record] = model.record["subgraphs"][0]["tensors"]
+        tensors: list[Record] = model.record["subgraphs"][0]["tensors"]
         self._wires = [
-            Wire(row.name, row.shape, row.type, row.values, record)
-            for row, record in zip(main.tensors, rows, strict=True)
+            Wire(tensor.name, tensor.shape, tensor.type, tensor.values, record)
+            for tensor, record in zip(main.tensors, tensors, strict=True)
         ]
         self.inputs = [self._wires[index] for index in main.inputs]
         self.outputs = [self._wires[index] for index in main.outputs]
         records: list[Record] = model.record["subgraphs"][0]["operators"]
         self.steps = [self._step(index, record) for index, record in enumerate(records)]
-        self._names = {row.name for row in main.tensors}
+        self._names = {tensor.name for tensor in main.tensors}
 
     def _step(self, index: int, record: Record) -> Step:
         operator = self._model.main.operators[index]
         options: Member | None = record["builtin_options"]
-        inputs = [None if row == ABSENT else self._wires[row] for row in operator.inputs]
-        outputs = [self._wires[row] for row in operator.outputs]
+        inputs = [None if place == ABSENT else self._wires[place] for place in operator.inputs]
+        outputs = [self._wires[place] for place in operator.outputs]
         table, fields = (options.table, dict(options.fields)) if options else ("", {})
         return Step(operator.kind, index, inputs, outputs, table, fields, record)
 
@@ -151,12 +151,12 @@ class Draft:
 
     def _new(self, name: str) -> str:
         """Return a name that no tensor has: compilers know them by their names."""
-        found, number = name, 1
-        while found in self._names:
+        unique, number = name, 1
+        while unique in self._names:
             number += 1
-            found = f"{name}-{number}"
-        self._names.add(found)
-        return found
+            unique = f"{name}-{number}"
+        self._names.add(unique)
+        return unique
 
     def view(self, source: int, data: Wire, result: Wire) -> Step:
         """Make a RESHAPE of one tensor to another, for an operator of the user's."""
@@ -170,12 +170,12 @@ class Draft:
         return Step("TRANSPOSE", source, [data, axes], [result], "TransposeOptions", {}, {})
 
     def before(self, step: Step, *added: Step) -> None:
-        """Put operators in front of one."""
+        """Put operators before one."""
         place = self.steps.index(step)
         self.steps[place:place] = added
 
     def after(self, step: Step, *added: Step) -> None:
-        """Put operators behind one."""
+        """Put operators after one."""
         place = self.steps.index(step) + 1
         self.steps[place:place] = added
 
@@ -202,7 +202,7 @@ class Draft:
             "outputs": _indices(self.outputs, places),
         }
         metadata: list[Record] = record["metadata"] or []
-        kept = [_moved(row, record["buffers"], buffers) for row in metadata]
+        kept = [_moved(entry, record["buffers"], buffers) for entry in metadata]
         return {
             **record,
             "subgraphs": [main],
@@ -261,8 +261,8 @@ def _code(step: Step, codes: list[Record]) -> int:
     if own is not None and (number is None or _number(codes[own]) == number):
         return int(own)
     assert number is not None, "custom operators stay as they are"
-    for place, row in enumerate(codes):
-        if _number(row) == number:
+    for place, code in enumerate(codes):
+        if _number(code) == number:
             return place
     old = min(number, OLD_CODE_LIMIT)
     codes.append({"deprecated_builtin_code": old, "builtin_code": number, "version": 1})
@@ -274,9 +274,9 @@ def _number(code: Record) -> int:
 
 
 def _indices(wires: Sequence[Wire | None], places: dict[Wire, int]) -> Array:
-    return np.asarray([ABSENT if row is None else places[row] for row in wires], np.int32)
+    return np.asarray([ABSENT if wire is None else places[wire] for wire in wires], np.int32)
 
 
-def _moved(row: Record, contents: Sequence[Record], buffers: list[Record]) -> Record:
-    buffers.append({"data": contents[int(row["buffer"])]["data"]})
-    return {**row, "buffer": len(buffers) - 1}
+def _moved(entry: Record, contents: Sequence[Record], buffers: list[Record]) -> Record:
+    buffers.append({"data": contents[int(entry["buffer"])]["data"]})
+    return {**entry, "buffer": len(buffers) - 1}

@@ -6,7 +6,7 @@ most of the MAC array idle and most of a brick of 16 empty, become more.
 
 Conditions: int8, one inference, no dilation; W and the result's columns divide by their folds;
 what SAME pads before the first column must come out as whole folded columns (zero weights at either
-end of the window see to that, or a PAD in front of it that pads other columns). Additions between
+end of the window see to that, or a PAD before it that pads other columns). Additions between
 them are of maps that are folded alike. Sums have the same terms, and zeros besides: exact.
 """
 
@@ -43,7 +43,7 @@ class Fold:
 
 
 def first_window(draft: Draft) -> Step | None:
-    """Return the convolution that takes the network's only input, or the PAD in front of it.
+    """Return the convolution that takes the network's only input, or the PAD before it.
 
     It may take the input in another shape, and swapped.
     """
@@ -60,8 +60,8 @@ def padded_convolution(draft: Draft, step: Step) -> tuple[Step | None, Convoluti
     if not is_window_pad(step):
         return None, convolution_of(step)
     user = draft.only_user(step.result)
-    found = None if user is None or user.data is not step.result else convolution_of(user)
-    return step, found if found is not None and not found.same else None
+    convolution = None if user is None or user.data is not step.result else convolution_of(user)
+    return step, convolution if convolution is not None and not convolution.same else None
 
 
 def fold(draft: Draft, wanted: Fold) -> bool:
@@ -81,13 +81,17 @@ def fold(draft: Draft, wanted: Fold) -> bool:
             if not _adds(step, folded):
                 return False
         else:
-            pad, found = padded_convolution(draft, step)
+            pad, convolution = padded_convolution(draft, step)
             given = folded.get(step.data)
-            plan = None if found is None or given is None else _planned(found, pad, given, wanted)
+            plan = (
+                None
+                if convolution is None or given is None
+                else _planned(convolution, pad, given, wanted)
+            )
             if plan is None:
                 return False
             plans.append(plan)
-            step = plan.found.step
+            step = plan.convolution.step
         inside.append(step)
         folded[step.result] = wanted.made
         place = draft.steps.index(step) + 1
@@ -107,11 +111,11 @@ def _adds(step: Step, folded: Mapping[Wire, int]) -> bool:
 class _Plan:
     """A folded convolution: weights [f*O, kh, kw, f*I], and its stride in folded columns.
 
-    pad    in front of it, and the folded columns that it then pads before and behind
+    pad    before it, and the folded columns that it then pads before and after
     given  columns of its input that are folded
     """
 
-    found: Convolution
+    convolution: Convolution
     weights: Array
     stride: int
     given: int
@@ -119,47 +123,47 @@ class _Plan:
     columns: tuple[int, int] = (0, 0)
 
 
-def _planned(found: Convolution, pad: Step | None, given: int, wanted: Fold) -> _Plan | None:
-    step, made = found.step, wanted.made
+def _planned(convolution: Convolution, pad: Step | None, given: int, wanted: Fold) -> _Plan | None:
+    step, made = convolution.step, wanted.made
     data = step.data if pad is None else pad.data
     columns, results = data.shape[2], step.result.shape[2]
-    if columns % given or results % made or found.stride_w * made % given:
+    if columns % given or results % made or convolution.stride_w * made % given:
         return None
     if max(given * data.channels, made * step.result.channels) > MOST_CHANNELS:
         return None
-    stride = found.stride_w * made // given
+    stride = convolution.stride_w * made // given
     columns, results = columns // given, results // made
     if pad is not None:
         left = int(pad_amounts(pad)[2, 0])
-        weights, before = _folded(found, left, given, made, 0)
+        weights, before = _folded(convolution, left, given, made, 0)
         behind = (results - 1) * stride + weights.shape[2] - columns - before
         fits = behind >= 0 and (pad_amounts(pad)[1:3] >= 0).all()
-        return _Plan(found, weights, stride, given, pad, (before, behind)) if fits else None
-    weights, before = _folded(found, found.left, given, made, columns)
-    fitted = _fitted(weights, before, found.same, columns, results, stride)
-    return None if fitted is None else _Plan(found, fitted, stride, given)
+        return _Plan(convolution, weights, stride, given, pad, (before, behind)) if fits else None
+    weights, before = _folded(convolution, convolution.left, given, made, columns)
+    fitted = _fitted(weights, before, convolution.same, columns, results, stride)
+    return None if fitted is None else _Plan(convolution, fitted, stride, given)
 
 
 def _folded(
-    found: Convolution, left: int, given: int, made: int, columns: int
+    convolution: Convolution, left: int, given: int, made: int, columns: int
 ) -> tuple[Array, int]:
     """Return folded weights, and how many folded columns the window begins before the map.
 
     left     columns that are padded before the map
     columns  folded, of the map; what lies outside of a single one is left out
     """
-    outputs, height, width, inputs = found.weights.shape
+    outputs, height, width, inputs = convolution.weights.shape
     taps = [
-        (place, tap, found.stride_w * place - left + tap)
+        (place, tap, convolution.stride_w * place - left + tap)
         for place in range(made)
         for tap in range(width)
     ]
     low = min(0, *(at // given for _, _, at in taps))
     high = max(at // given for _, _, at in taps)
     shape = (made, outputs, height, high - low + 1, given, inputs)
-    weights = np.zeros(shape, found.weights.dtype)
+    weights = np.zeros(shape, convolution.weights.dtype)
     for place, tap, at in taps:
-        weights[place, :, :, at // given - low, at % given] = found.weights[:, :, tap]
+        weights[place, :, :, at // given - low, at % given] = convolution.weights[:, :, tap]
     if columns == 1:  # one position only: what lies outside the map are zeros
         weights, low = weights[:, :, :, -low : 1 - low], 0
     return weights.reshape(made * outputs, height, -1, given * inputs), -low
@@ -187,14 +191,14 @@ def _fitted(
 
 def _apply(draft: Draft, plans: list[_Plan], inside: list[Step], wanted: Fold) -> None:
     first = plans[0]
-    _view_before(draft, first.found.step if first.pad is None else first.pad, wanted.given)
+    _view_before(draft, first.convolution.step if first.pad is None else first.pad, wanted.given)
     for plan in plans:
-        made, scales, bias = wanted.made, plan.found.scales, plan.found.bias
+        made, scales, bias = wanted.made, plan.convolution.scales, plan.convolution.bias
         if scales.size > 1:
             scales = np.tile(scales, made)
         set_convolution(
             draft,
-            plan.found,
+            plan.convolution,
             plan.weights,
             scales=scales,
             bias=None if bias is None else np.tile(bias, made),
@@ -202,7 +206,7 @@ def _apply(draft: Draft, plans: list[_Plan], inside: list[Step], wanted: Fold) -
         )
     if wanted.made > 1:
         for step in inside:
-            _view_after(draft, step, inside, [row.pad for row in plans], wanted.made)
+            _view_after(draft, step, inside, [each.pad for each in plans], wanted.made)
     for plan in plans:
         if plan.pad is not None:
             _pad(draft, plan.pad, plan.columns)
@@ -210,14 +214,14 @@ def _apply(draft: Draft, plans: list[_Plan], inside: list[Step], wanted: Fold) -
 
 def _pad(draft: Draft, pad: Step, columns: tuple[int, int]) -> None:
     """Let a PAD pad folded columns."""
-    rows, old = pad_amounts(pad).copy(), pad.inputs[1]
+    amounts, old = pad_amounts(pad).copy(), pad.inputs[1]
     assert old is not None, "a PAD has amounts"
-    rows[2] = columns
-    pad.inputs[1] = draft.constant(old, rows)
+    amounts[2] = columns
+    pad.inputs[1] = draft.constant(old, amounts)
     pad.result.shape = (
         *(
             extent + before + behind
-            for extent, (before, behind) in zip(pad.data.shape, rows.tolist(), strict=True)
+            for extent, (before, behind) in zip(pad.data.shape, amounts.tolist(), strict=True)
         ),
     )
 

@@ -54,8 +54,8 @@ class Group:
 
 def groups_of(draft: Draft) -> list[Group]:
     """Return the groups of a network, in the order of what gives them."""
-    found = (_group_of(draft, step) for step in draft.steps)
-    return [group for group in found if group is not None]
+    groups = (_group_of(draft, step) for step in draft.steps)
+    return [group for group in groups if group is not None]
 
 
 def bias_of(step: Step) -> Array:
@@ -108,11 +108,11 @@ def _keeps_channels(step: Step, wire: Wire) -> bool:
 
 def _take_inputs(draft: Draft, step: Step, channels: Indices) -> None:
     """Let weights have these input channels."""
-    rows, weights = rows_of(step), step.inputs[1]
-    assert rows is not None, "it is plain"
+    matrix, weights = rows_of(step), step.inputs[1]
+    assert matrix is not None, "it is plain"
     assert weights is not None, "it is plain"
-    shape = (*weights.shape[:-1], -1) if step.kind == CONVOLUTION else (rows.shape[0], -1)
-    taken = np.ascontiguousarray(rows[:, :, channels]).reshape(shape)
+    shape = (*weights.shape[:-1], -1) if step.kind == CONVOLUTION else (matrix.shape[0], -1)
+    taken = np.ascontiguousarray(matrix[:, :, channels]).reshape(shape)
     step.inputs[1] = draft.constant(weights, taken)
 
 

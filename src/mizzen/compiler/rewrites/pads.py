@@ -4,7 +4,7 @@ Vela fills padded channels by copying zeros from the constants and the map besid
 convolution with rows of zero weights and zero biases gives the zero point there, which is what PAD
 gives; an ADD of two zero points gives its own.
 
-Conditions: a PAD behind the last channel only, of the zero point. What makes the map and whatever
+Conditions: a PAD after the last channel only, of the zero point. What makes the map and whatever
 takes it must have a form of more channels: CONV_2D, ADD of two maps, other such PADs. A fused
 activation keeps the zero point. All additional products are with zeros: exact.
 """
@@ -39,13 +39,13 @@ def is_window_pad(step: Step) -> bool:
     amounts = step.inputs[1]
     if amounts is None or amounts.values is None or amounts.values.size != 8:
         return False
-    rows = pad_amounts(step)
-    alone = not rows[0].any() and not rows[3].any() and step.data.type is TensorType.INT8
+    pads = pad_amounts(step)
+    alone = not pads[0].any() and not pads[3].any() and step.data.type is TensorType.INT8
     return alone and _pads_with_zero(step)
 
 
 def pad_amounts(step: Step) -> Array:
-    """Return what a PAD pads before and behind, by axis."""
+    """Return the elements that a PAD adds before and after, by axis."""
     amounts = step.inputs[1]
     assert amounts is not None, "a PAD has amounts"
     assert amounts.values is not None, "they are constant"
@@ -53,15 +53,15 @@ def pad_amounts(step: Step) -> Array:
 
 
 def _channels_added(step: Step) -> int:
-    """Return how many channels a PAD adds behind the others; 0 if it does anything else."""
+    """Return how many channels a PAD adds after the others; 0 if it does anything else."""
     if step.kind not in ("PAD", "PADV2") or len(step.data.shape) != 4:
         return 0
     amounts = step.inputs[1]
     if amounts is None or amounts.values is None or step.data.type is not TensorType.INT8:
         return 0
-    rows = amounts.values.reshape(-1, 2)
-    alone = rows.shape[0] == 4 and not rows[:3].any() and rows[3, 0] == 0
-    return int(rows[3, 1]) if alone and _pads_with_zero(step) else 0
+    pairs = amounts.values.reshape(-1, 2)
+    alone = pairs.shape[0] == 4 and not pairs[:3].any() and pairs[3, 0] == 0
+    return int(pairs[3, 1]) if alone and _pads_with_zero(step) else 0
 
 
 def _pads_with_zero(step: Step) -> bool:
@@ -93,21 +93,26 @@ def pads_as_same(draft: Draft) -> bool:
 
 
 def _is_same(pad: Step, user: Step) -> bool:
-    found = convolution_of(user)
-    if found is None or found.same or user.data is not pad.result or not is_window_pad(pad):
+    convolution = convolution_of(user)
+    if (
+        convolution is None
+        or convolution.same
+        or user.data is not pad.result
+        or not is_window_pad(pad)
+    ):
         return False
-    rows = pad_amounts(pad)
+    amounts = pad_amounts(pad)
     strides = (int(user.fields["stride_h"]), int(user.fields["stride_w"]))
     return all(
-        _same(pad.data.shape[axis + 1], user.result.shape[axis + 1], found.weights.shape[axis + 1],
-              strides[axis]) == tuple(rows[axis + 1])
+        _same(pad.data.shape[axis + 1], user.result.shape[axis + 1],
+              convolution.weights.shape[axis + 1], strides[axis]) == tuple(amounts[axis + 1])
         and user.result.shape[axis + 1] == -(-pad.data.shape[axis + 1] // strides[axis])
         for axis in range(2)
     )  # fmt: skip
 
 
 def _same(extent: int, results: int, window: int, stride: int) -> tuple[int, int]:
-    """Return what SAME pads before and behind."""
+    """Return the elements that SAME adds before and after."""
     total = max((results - 1) * stride + window - extent, 0)
     before = left_of(True, extent, results, window, stride)
     return before, total - before
@@ -172,15 +177,15 @@ class _Widening:
 
     def _widen(self, step: Step) -> None:
         """Add rows and columns of zero weights to a convolution."""
-        found = convolution_of(step)
+        convolution = convolution_of(step)
         more_in = self.channels(step.data) - step.data.channels
         more_out = self.channels(step.result) - step.result.channels
-        if found is None or not (more_in or more_out):
+        if convolution is None or not (more_in or more_out):
             return
         weights, bias = step.inputs[1], step.inputs[2] if len(step.inputs) > 2 else None
         assert weights is not None, "a convolution has weights"
-        values = np.pad(found.weights, ((0, more_out), (0, 0), (0, 0), (0, more_in)))
-        step.inputs[1] = self.draft.constant(weights, values, _longer(found.scales, more_out))
+        values = np.pad(convolution.weights, ((0, more_out), (0, 0), (0, 0), (0, more_in)))
+        step.inputs[1] = self.draft.constant(weights, values, _longer(convolution.scales, more_out))
         if bias is not None and bias.values is not None:
             numbers = np.pad(bias.values, (0, more_out))
             step.inputs[2] = self.draft.constant(bias, numbers, _longer(bias.scales, more_out))

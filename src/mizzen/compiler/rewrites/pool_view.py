@@ -18,10 +18,10 @@ MOST_POSITIONS = 256
 
 def view_pools(draft: Draft, columns: int) -> bool:
     """View the maps of all such pools in `columns` columns; False without one."""
-    found = [step for step in draft.steps if _fits(step, columns)]
-    for step in found:
+    pools = [step for step in draft.steps if _fits(step, columns)]
+    for step in pools:
         _view(draft, step, columns)
-    return bool(found)
+    return bool(pools)
 
 
 def _fits(step: Step, columns: int) -> bool:

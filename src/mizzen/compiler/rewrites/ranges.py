@@ -33,25 +33,25 @@ class Range:
 
 
 def ranges_of(draft: Draft) -> dict[Wire, Range]:
-    """Return what is known of int8 maps; of others it is anything of the type."""
-    found: dict[Wire, Range] = {}
+    """Return the ranges of int8 maps; of others it is that of the type."""
+    ranges: dict[Wire, Range] = {}
     for step in draft.steps:
-        data = found.get(step.inputs[0]) if step.inputs and step.inputs[0] else None
+        data = ranges.get(step.inputs[0]) if step.inputs and step.inputs[0] else None
         if step.kind in (CONVOLUTION, DEPTHWISE, DENSE):
-            made = _weighted(step, found)
+            made = _weighted(step, ranges)
         elif step.kind in POOLS and _is_plain(step):
             made = data
         else:
             made = data if step.kind == "RESHAPE" and _keeps_channels(step) else None
         if made is not None:
-            found[step.result] = made
-    return found
+            ranges[step.result] = made
+    return ranges
 
 
 def _keeps_channels(step: Step) -> bool:
     """Whether a RESHAPE leaves the channels what they are: only extents of 1 come and go."""
     shapes = (step.data.shape, step.result.shape)
-    one, other = ([row for row in shape[:-1] if row != 1] for shape in shapes)
+    one, other = ([extent for extent in shape[:-1] if extent != 1] for shape in shapes)
     return one == other and step.data.channels == step.result.channels
 
 
@@ -82,11 +82,11 @@ def _weighted(step: Step, known: dict[Wire, Range]) -> Range | None:
     zero = int(step.data.zero_points[0])
     outputs = weights.shape[0]
     given = known.get(step.data) or _anything(step.data.channels)
-    low, high = (np.asarray(row, np.int64) - zero for row in (given.low, given.high))
+    low, high = (np.asarray(bound, np.int64) - zero for bound in (given.low, given.high))
     low, high = np.minimum(low, 0), np.maximum(high, 0)
     if step.kind == DEPTHWISE:
         repeats = outputs // step.data.channels
-        low, high = (np.repeat(row, repeats)[:, np.newaxis, np.newaxis] for row in (low, high))
+        low, high = (np.repeat(bound, repeats)[:, np.newaxis, np.newaxis] for bound in (low, high))
     wide = weights.astype(np.int64)
     least = np.minimum(wide * low, wide * high).sum((1, 2))
     most = np.maximum(wide * low, wide * high).sum((1, 2))
@@ -100,9 +100,9 @@ def _weighted(step: Step, known: dict[Wire, Range]) -> Range | None:
 
 def _is_quantized(step: Step) -> bool:
     weights = step.inputs[1]
-    rows = (step.data, step.result)
+    maps = (step.data, step.result)
     return (
-        all(row.type is TensorType.INT8 and row.scales.size == 1 for row in rows)
+        all(wire.type is TensorType.INT8 and wire.scales.size == 1 for wire in maps)
         and weights is not None
         and weights.scales.size > 0
         and not weights.zero_points.any()
@@ -127,7 +127,7 @@ def _requantized(step: Step, least: Array, most: Array) -> Range | None:
 
 
 def _activation(step: Step, scale: float, zero: int) -> tuple[int, int] | None:
-    """Return what a fused activation leaves, a step wider where it is not exactly at an integer."""
+    """Return the bounds of a fused activation, a step wider where one is not an integer."""
     match int(step.fields.get("fused_activation_function", 0)):
         case ActivationFunctionType.NONE:
             return LOWEST, HIGHEST

@@ -19,15 +19,15 @@ from mizzen.compiler.rewrites.ranges import rows_of
 
 def sort_channels(draft: Draft) -> bool:
     """Sort the channels of every group by how many of their weights are zero; False without any."""
-    found = groups_of(draft)
-    for group in found:
+    groups = groups_of(draft)
+    for group in groups:
         group.take(draft, _order(group))
-    return bool(found)
+    return bool(groups)
 
 
 def _order(group: Group) -> Indices:
-    rows = rows_of(group.root)
-    assert rows is not None, "it is in a group"
-    wide = np.abs(rows.astype(np.int64)).reshape(rows.shape[0], -1)
+    matrix = rows_of(group.root)
+    assert matrix is not None, "it is in a group"
+    wide = np.abs(matrix.astype(np.int64)).reshape(matrix.shape[0], -1)
     zeros, sums = (wide == 0).sum(1), wide.sum(1)
     return np.lexsort((sums, -zeros))

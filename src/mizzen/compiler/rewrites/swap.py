@@ -87,7 +87,7 @@ def _swapped(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _change(draft: Draft, step: Step, maps: dict[Wire, None]) -> Callable[[], None] | None:
-    """Return what swaps an operator; None where that cannot be. Adds the maps that it gives."""
+    """Return an action that swaps an operator; None if that cannot be. Adds the maps it gives."""
     if len(step.result.shape) != 4 and not any(_is_map(wire) for wire in step.inputs):
         return _nothing if step.kind in FLAT else None
     if step.kind == "RESHAPE":
@@ -125,7 +125,7 @@ def _turn_window(draft: Draft, step: Step) -> None:
 
 
 def _flattening(draft: Draft, step: Step) -> Callable[[], None] | None:
-    """Return what lets a flattened map have the order that it had, in the weights behind it."""
+    """Return the action that gives a flattened map its old order, in the weights after it."""
     if not _moves(step.data):
         return _nothing
     user = draft.only_user(step.result)

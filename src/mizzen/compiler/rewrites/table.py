@@ -87,13 +87,13 @@ FORMS = (
 
 def named(name: str) -> Named:
     """Return the rewrite of a name. E261 if there is not one."""
-    for row in FORMS:
-        if found := row.pattern.fullmatch(name):
-            numbers = (int(group) for group in found.groups() if group is not None)
-            return Named(name, row.make(*numbers), row.needs)
+    for form in FORMS:
+        if match := form.pattern.fullmatch(name):
+            numbers = (int(group) for group in match.groups() if group is not None)
+            return Named(name, form.make(*numbers), form.needs)
     raise fail(
         "E261",
-        f"a rewrite must be of {', '.join(row.form for row in FORMS)}, not {name!r}",
+        f"a rewrite must be of {', '.join(each.form for each in FORMS)}, not {name!r}",
         help="`mizzen tune` finds those that a network gains by",
     )
 

@@ -72,14 +72,14 @@ def _dense(weights: Array, channels: int) -> Array:
     """Return the weights of a depthwise convolution, [1, kh, kw, O], as those of a CONV_2D."""
     _, height, width, outputs = weights.shape
     dense = np.zeros((outputs, height, width, channels), weights.dtype)
-    rows: Array = np.arange(outputs, dtype=np.intp)
-    dense[rows, :, :, rows // (outputs // channels)] = weights[0].transpose(2, 0, 1)
+    places: Array = np.arange(outputs, dtype=np.intp)
+    dense[places, :, :, places // (outputs // channels)] = weights[0].transpose(2, 0, 1)
     return dense
 
 
 def set_convolution(
     draft: Draft,
-    found: Convolution,
+    convolution: Convolution,
     weights: Array,
     *,
     scales: Array,
@@ -87,7 +87,7 @@ def set_convolution(
     stride_w: int,
 ) -> None:
     """Make an operator a CONV_2D of other weights; its padding word stays."""
-    step = found.step
+    step = convolution.step
     old = step.inputs[1]
     assert old is not None, "a convolution has weights"
     made = draft.constant(old, np.ascontiguousarray(weights), scales, 0)
@@ -106,7 +106,7 @@ def set_convolution(
 
 
 def _bias_scales(bias: Wire, size: int, scales: Array) -> Array | None:
-    """Return scales of a bias of another size: nobody reads them, they are input times weights."""
+    """Return scales of a bias of another size: nothing reads them, they are input times weights."""
     before = bias.scales
     if before.size <= 1 or not before.size:
         return None

@@ -47,10 +47,10 @@ def compile_subgraphs(
             if index == 0:
                 raise
             refused[index] = error.diagnostic
-    found = {index: _compiled(row) for index, row in artifacts.items()}
-    data = joined(model, {index: row.part for index, row in found.items()})
-    starts = arena_starts(model, {index: row.part.arena_bytes for index, row in found.items()})
-    report = joined_report(model, configuration, found, refused, starts, len(data))
+    compiled = {index: _compiled(artifact) for index, artifact in artifacts.items()}
+    data = joined(model, {index: each.part for index, each in compiled.items()})
+    starts = arena_starts(model, {index: each.part.arena_bytes for index, each in compiled.items()})
+    report = joined_report(model, configuration, compiled, refused, starts, len(data))
     contents = contents_of(read_network(data, name), report.origins)
     return Artifact(data, name, contents, report)
 

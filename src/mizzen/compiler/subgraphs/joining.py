@@ -2,7 +2,7 @@
 
 The joined network has the subgraphs, the
 signatures and the metadata of the whole one. The arena is shared: what an executed subgraph needs
-lies behind what those that execute it have there.
+lies after what those that execute it have there.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def arena_starts(model: Model, sizes: Mapping[int, int]) -> dict[int, int]:
     sizes  bytes of the arena that subgraphs need; of others none
     """
     over = above(model)
-    found: dict[int, int] = {}
-    for index in sorted(over, key=lambda row: len(over[row])):
-        ends = [found[row] + sizes.get(row, 0) for row in over[index]]
-        found[index] = -(-max(ends, default=0) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-    return found
+    starts: dict[int, int] = {}
+    for index in sorted(over, key=lambda each: len(over[each])):
+        ends = [starts[other] + sizes.get(other, 0) for other in over[index]]
+        starts[index] = -(-max(ends, default=0) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return starts
 
 
 def joined(model: Model, parts: Mapping[int, Part]) -> bytes:
@@ -64,7 +64,7 @@ class _Joining:
     def file(self) -> bytes:
         """Return the whole file."""
         record = self._model.record
-        subgraphs = [self._subgraph(row) for row in self._model.subgraphs]
+        subgraphs = [self._subgraph(subgraph) for subgraph in self._model.subgraphs]
         network: Record = {
             "version": record["version"],
             "description": record["description"],
@@ -82,8 +82,8 @@ class _Joining:
             return self._moved(own, self._model.record)
         places = dict(enumerate(reached_from(self._model, subgraph.index)))
         file = part.network.record
-        found = renumbered(file["subgraphs"][0], places, file)
-        return {**self._moved(found, file), "name": subgraph.name}
+        main = renumbered(file["subgraphs"][0], places, file)
+        return {**self._moved(main, file), "name": subgraph.name}
 
     def _moved(self, subgraph: Record, file: Record) -> Record:
         """Return a subgraph of another file with its buffers and operator codes as here."""
@@ -92,12 +92,15 @@ class _Joining:
         return {
             **subgraph,
             "tensors": [
-                {**row, "buffer": self._buffer(file["buffers"][int(row["buffer"])]["data"])}
-                for row in tensors
+                {**tensor, "buffer": self._buffer(file["buffers"][int(tensor["buffer"])]["data"])}
+                for tensor in tensors
             ],
             "operators": [
-                {**row, "opcode_index": self._code(file["operator_codes"][row["opcode_index"]])}
-                for row in operators
+                {
+                    **operator,
+                    "opcode_index": self._code(file["operator_codes"][operator["opcode_index"]]),
+                }
+                for operator in operators
             ],
         }
 
@@ -116,21 +119,24 @@ class _Joining:
         return self._codes.index(code)
 
     def _metadata(self) -> list[Record]:
-        found: dict[str, Any] = dict(self._model.metadata)
+        metadata: dict[str, Any] = dict(self._model.metadata)
         for part in self._parts.values():
-            found = part.network.metadata | found
+            metadata = part.network.metadata | metadata
         plan = self._plan()
-        found = {name: data for name, data in found.items() if name != ALLOCATION}
+        metadata = {name: data for name, data in metadata.items() if name != ALLOCATION}
         if plan is not None:
-            found[ALLOCATION] = plan
-        return [{"name": name, "buffer": self._buffer(data)} for name, data in found.items()]
+            metadata[ALLOCATION] = plan
+        return [{"name": name, "buffer": self._buffer(data)} for name, data in metadata.items()]
 
     def _plan(self) -> Any:
         """Return the plan of the arena; None where the runtime plans all of it."""
         sizes = {index: part.arena_bytes for index, part in self._parts.items()}
         starts = arena_starts(self._model, sizes)
-        offsets = [self._offsets(row.index, starts[row.index]) for row in self._model.subgraphs]
-        placed = any(offset != NOT_IN_ARENA for row in offsets for offset in row)
+        offsets = [
+            self._offsets(subgraph.index, starts[subgraph.index])
+            for subgraph in self._model.subgraphs
+        ]
+        placed = any(offset != NOT_IN_ARENA for of_subgraph in offsets for offset in of_subgraph)
         return plan_of(offsets) if placed else None
 
     def _offsets(self, index: int, start: int) -> Sequence[int]:
@@ -138,33 +144,35 @@ class _Joining:
         if part is None:
             return [NOT_IN_ARENA] * len(self._model.subgraphs[index].tensors)
         main, contents = part.network.main, part.network.metadata.get(ALLOCATION)
-        counts = [len(row.tensors) for row in part.network.subgraphs]
+        counts = [len(subgraph.tensors) for subgraph in part.network.subgraphs]
         plan = None if contents is None else split_plan(contents, counts)
-        if plan is None or not any(row.custom for row in main.operators):
+        if plan is None or not any(operator.custom for operator in main.operators):
             return [NOT_IN_ARENA] * len(main.tensors)
-        return [row if row == NOT_IN_ARENA else row + start for row in plan[0]]
+        return [offset if offset == NOT_IN_ARENA else offset + start for offset in plan[0]]
 
 
 def signatures(model: Model, parts: Mapping[int, Part]) -> list[Record] | None:
     """Return a network's signatures as they are where its subgraphs are `parts`; None for none."""
-    found = [_signature(model, row, parts) for row in model.record["signature_defs"] or ()]
-    return found or None
+    records = [_signature(model, record, parts) for record in model.record["signature_defs"] or ()]
+    return records or None
 
 
-def _signature(model: Model, row: Record, parts: Mapping[int, Part]) -> Record:
-    index = int(row["subgraph_index"])
+def _signature(model: Model, record: Record, parts: Mapping[int, Part]) -> Record:
+    index = int(record["subgraph_index"])
     part = parts.get(index)
     if part is None:
-        return row
+        return record
     before, after = model.subgraphs[index], part.network.main
     inputs = dict(zip(before.inputs, after.inputs, strict=True))
     outputs = dict(zip(before.outputs, after.outputs, strict=True))
     return {
-        **row,
-        "inputs": _named(row["inputs"], inputs),
-        "outputs": _named(row["outputs"], outputs),
+        **record,
+        "inputs": _named(record["inputs"], inputs),
+        "outputs": _named(record["outputs"], outputs),
     }
 
 
-def _named(rows: Sequence[Record] | None, places: Mapping[int, int]) -> list[Record]:
-    return [{**row, "tensor_index": places[int(row["tensor_index"])]} for row in rows or ()]
+def _named(records: Sequence[Record] | None, places: Mapping[int, int]) -> list[Record]:
+    return [
+        {**record, "tensor_index": places[int(record["tensor_index"])]} for record in records or ()
+    ]

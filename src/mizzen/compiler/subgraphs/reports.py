@@ -56,66 +56,70 @@ def joined_report(
     """Return the report of all subgraphs, which has that of each.
 
     Cycles are of the main subgraph with what it executes, each once: how often a loop runs is not
-    known. Of memory it is what the largest has, behind those that execute it.
+    known. Of memory it is what the largest has, after those that execute it.
 
     refused  why subgraphs were not compiled
     starts   where in the arena each begins
     """
     titles = names_of(model)
-    rows = {index: replace(row.report, subgraph=titles[index]) for index, row in compiled.items()}
+    by_index = {
+        index: replace(each.report, subgraph=titles[index]) for index, each in compiled.items()
+    }
     for subgraph in model.subgraphs:
-        if subgraph.index not in rows:
+        if subgraph.index not in by_index:
             reason = _reason(model, subgraph.index, refused)
-            rows[subgraph.index] = _left(model, subgraph, configuration, reason)
-    reports = [rows[row.index] for row in model.subgraphs]
+            by_index[subgraph.index] = _left(model, subgraph, configuration, reason)
+    reports = [by_index[each.index] for each in model.subgraphs]
     own = len(configuration.warnings)
-    warnings = (row for report in reports for row in report.diagnostics[own:])
-    proofs = [_titled(row) for row in reports if row.proof.is_told]
-    run = [rows[index] for index in reached_from(model, 0)]
+    warnings = (diagnostic for report in reports for diagnostic in report.diagnostics[own:])
+    proofs = [_titled(report) for report in reports if report.proof.is_told]
+    run = [by_index[index] for index in reached_from(model, 0)]
     return CompileReport(
         model=model.name,
         configuration=configuration.as_dict(),
         compiler=_compiler(reports),
         placements=tuple(_placements(reports)),
-        arena_bytes=max(starts[index] + row.arena_bytes for index, row in rows.items()),
+        arena_bytes=max(starts[index] + report.arena_bytes for index, report in by_index.items()),
         flash_bytes=flash_bytes,
-        areas=_areas(rows, starts),
-        memories=added([measure for row in reports for measure in row.memories]),
-        cycles=sum(row.cycles for row in run),
-        npu_cycles=sum(row.npu_cycles for row in run),
-        figures=summed([row.figures for row in reports]),
-        performance=tuple(row for report in reports for row in report.performance),
-        origins=tuple(origins for row in reports for origins in row.origins),
+        areas=_areas(by_index, starts),
+        memories=added([measure for report in reports for measure in report.memories]),
+        cycles=sum(report.cycles for report in run),
+        npu_cycles=sum(report.npu_cycles for report in run),
+        figures=summed([report.figures for report in reports]),
+        performance=tuple(entry for report in reports for entry in report.performance),
+        origins=tuple(origins for report in reports for origins in report.origins),
         diagnostics=(*configuration.warnings, *warnings, *_unreached(model, reports)),
-        log="".join(row.log for row in reports),
+        log="".join(report.log for report in reports),
         proof=joined_proof(proofs),
-        code=tuple(choice for row in reports for choice in row.code),
+        code=tuple(choice for report in reports for choice in report.code),
         subgraphs=tuple(reports),
     )
 
 
 def _compiler(reports: Sequence[CompileReport]) -> str:
-    names = dict.fromkeys(row.compiler for row in reports if row.compiler != NOTHING_COMPILED)
+    names = dict.fromkeys(
+        report.compiler for report in reports if report.compiler != NOTHING_COMPILED
+    )
     return ", ".join(names) or NOTHING_COMPILED
 
 
 def _placements(reports: Sequence[CompileReport]) -> Iterator[OperatorPlacement]:
     for report in reports:
-        for row in report.placements:
-            yield replace(row, subgraph=report.subgraph)
+        for placement in report.placements:
+            yield replace(placement, subgraph=report.subgraph)
 
 
-def _areas(rows: Mapping[int, CompileReport], starts: Mapping[int, int]) -> tuple[Area, ...]:
-    """Return what the subgraphs have together: constants of all, the arena of the highest."""
-    found: dict[tuple[str, str], int] = {}
-    for index, report in rows.items():
+def _areas(reports: Mapping[int, CompileReport], starts: Mapping[int, int]) -> tuple[Area, ...]:
+    """Return the subgraphs' memory: constants of all, the arena of the highest."""
+    sizes: dict[tuple[str, str], int] = {}
+    for index, report in reports.items():
         for area in report.areas:
             key, used = (area.name, area.memory), area.used_bytes
-            before = found.get(key, 0)
+            before = sizes.get(key, 0)
             start = starts[index] if area.name == "arena" else 0
             is_sum = area.name == CONSTANTS
-            found[key] = before + used if is_sum else max(before, start + used)
-    return tuple(Area(name, memory, used) for (name, memory), used in found.items())
+            sizes[key] = before + used if is_sum else max(before, start + used)
+    return tuple(Area(name, memory, used) for (name, memory), used in sizes.items())
 
 
 def _titled(report: CompileReport) -> Proof:
@@ -138,7 +142,7 @@ def _reason(model: Model, index: int, refused: Mapping[int, Diagnostic]) -> Reas
     if index in refused:
         said = refused[index]
         return Reason(NOT_COMPILED, said.message, help=said.help or "")
-    reached = {row for entry in executed(model) for row in reached_from(model, entry)}
+    reached = {other for entry in executed(model) for other in reached_from(model, entry)}
     return ONCE if index in reached else UNREACHED
 
 
@@ -153,8 +157,8 @@ def _left(
         f"{model.name}, {title}",
         configuration,
         (
-            tflite_placement(alone, row, Device.CPU, {}, (reason,), edges)
-            for row in subgraph.operators
+            tflite_placement(alone, operator, Device.CPU, {}, (reason,), edges)
+            for operator in subgraph.operators
         ),
         [],
     )
@@ -164,7 +168,7 @@ def _left(
 def _unreached(model: Model, reports: Sequence[CompileReport]) -> Iterator[Diagnostic]:
     """Warn of subgraphs that are in the artifact as they were, since nothing executes them."""
     for report in reports:
-        if any(UNREACHED in row.reasons for row in report.placements):
+        if any(UNREACHED in placement.reasons for placement in report.placements):
             yield Diagnostic(
                 "W311",
                 f"subgraph {report.subgraph} is in the artifact as it was, not compiled: "

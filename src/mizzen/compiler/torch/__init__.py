@@ -6,6 +6,6 @@ artifact together: NPU programs, and exported parts of the program that PyTorch 
 its report says for each node of the program where it went and why.
 
 The steps of `mizzen.torch`, `mizzen.compile` and `mizzen check` for `.pt2` are all this one way.
-Nothing here may ask which NPU it compiles for. PyTorch is imported inside functions only: whoever
+Nothing here may ask which NPU it compiles for. PyTorch is imported inside functions only: who
 does not use it need not install it.
 """

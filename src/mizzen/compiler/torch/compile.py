@@ -64,7 +64,7 @@ def report_of(
 ) -> CompileReport:
     """Return the report of a program's compilation."""
     partition, code = placed.partition, placed.code
-    used = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
+    used = [code[region.groups] for region in partition.regions if region.device is Device.NPU]
     return compile_report(
         lowered.program.name,
         target.configuration,
@@ -85,21 +85,21 @@ def _placements(
     for region in used:
         cycles.update(region.cycles)
     numbers = operator_numbers(lowered, partition)
-    rows = [partition.groups[group] for group in numbers]
+    placements = [partition.groups[group] for group in numbers]
     indices: dict[int | None, int] = {**numbers}
-    before = edges_of_graph(lowered.graph, lambda row: indices.get(row.group))
+    before = edges_of_graph(lowered.graph, lambda operation: indices.get(operation.group))
     return tuple(
         OperatorPlacement(
             index=index,
-            kind=lowered.origins[row.group].kind or "",
-            name=_name(lowered, row.group),
-            device=row.device,
-            macs=row.macs,
-            cycles=cycles.get(row.group, 0),
-            reasons=tuple(row.reasons),
+            kind=lowered.origins[placement.group].kind or "",
+            name=_name(lowered, placement.group),
+            device=placement.device,
+            macs=placement.macs,
+            cycles=cycles.get(placement.group, 0),
+            reasons=tuple(placement.reasons),
             after=before.get(index, ()),
         )
-        for index, row in enumerate(rows)
+        for index, placement in enumerate(placements)
     )
 
 
@@ -136,7 +136,7 @@ def _artifact(
 ) -> Artifact:
     partition, code = placed.partition, placed.code
     report = report_of(lowered, placed, chosen)
-    regions = [code[row.groups] for row in partition.regions if row.device is Device.NPU]
+    regions = [code[region.groups] for region in partition.regions if region.device is Device.NPU]
     names = _edge_names(lowered)
     networks = [named_network(region, names) for region in regions]
     name = lowered.program.name
@@ -250,18 +250,31 @@ class _Assembly:
         self, groups: Sequence[int], starts: set[int], neighbours: Callable[[int], set[int]]
     ) -> set[int]:
         """Return the groups that depend on `starts`, by way of others, without those themselves."""
-        found = set(starts)
+        reached = set(starts)
         for group in groups:
-            if neighbours(group) & found:
-                found.add(group)
-        return found - starts
+            if neighbours(group) & reached:
+                reached.add(group)
+        return reached - starts
 
     def _sources(self, group: int) -> set[int]:
-        producers = (operand.producer for row in self.operations[group] for operand in row.operands)
-        return {row.group for row in producers if row is not None and row.group is not None}
+        producers = (
+            operand.producer
+            for operation in self.operations[group]
+            for operand in operation.operands
+        )
+        return {
+            producer.group
+            for producer in producers
+            if producer is not None and producer.group is not None
+        }
 
     def _users(self, group: int) -> set[int]:
-        users = (user for row in self.operations[group] for v in row.results for user in v.uses)
+        users = (
+            user
+            for operation in self.operations[group]
+            for v in operation.results
+            for user in v.uses
+        )
         return {user.group for user in users if user.group is not None}
 
     def _is_edge(self, group: int) -> bool:
@@ -279,7 +292,7 @@ class _Assembly:
         if operation.operator_name not in (DEQUANTIZE, WIDEN):
             return True
         result = operation.result
-        return result in self.lowered.graph.outputs or any(is_edge(row) for row in result.uses)
+        return result in self.lowered.graph.outputs or any(is_edge(user) for user in result.uses)
 
     def _edge(self, operation: Custom) -> Step:
         match operation.operator_name:
@@ -329,12 +342,12 @@ class _Assembly:
 
     def _torch(self, groups: list[int]) -> Step:
         inside = set(groups)
-        operations = [row for group in groups for row in self.operations[group]]
+        operations = [operation for group in groups for operation in self.operations[group]]
         given = set(self.lowered.graph.outputs)
         outputs = [
             value
-            for row in operations
-            for value in row.results
+            for operation in operations
+            for value in operation.results
             if value in given or any(user.group not in inside for user in value.uses)
         ]
         part = extract_torch(self.lowered, groups, outputs)
@@ -376,8 +389,8 @@ def named_network(region: RegionCode, names: dict[Value, str]) -> bytes:
 
     names  what values of the program's edge are called there; others keep the compiler's names
     """
-    (found,) = region.model.record["subgraphs"]
-    main: Record = {**found, "tensors": [dict(tensor) for tensor in found["tensors"]]}
+    (subgraph,) = region.model.record["subgraphs"]
+    main: Record = {**subgraph, "tensors": [dict(tensor) for tensor in subgraph["tensors"]]}
     for side, values in (("inputs", region.part.inputs), ("outputs", region.part.outputs)):
         for index, value in zip(main[side], values, strict=True):
             tensor = main["tensors"][index]

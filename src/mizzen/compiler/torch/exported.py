@@ -112,9 +112,9 @@ def _summary(text: str) -> str:
 
 def _place(error: BaseException) -> str | None:
     """Return the user's line: in the error's own words, or of the innermost frame of theirs."""
-    found = source_line(str(error))
-    if found is not None:
-        return found
+    line = source_line(str(error))
+    if line is not None:
+        return line
     trace: list[str] = []
     current = error.__traceback__
     while current is not None:

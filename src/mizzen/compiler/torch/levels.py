@@ -44,14 +44,16 @@ def few_levels(program: TorchProgram) -> Iterator[Diagnostic]:
             low, high = ENDS[kind_of(node)]
             contents[node] = (Content(node.name, low, high, REAL_BITS),)
         elif kind_of(node) in MOVES | SUMS:
-            rows = {row for source in node.all_input_nodes for row in contents.get(source, ())}
-            contents[node] = tuple(sorted(rows, key=lambda row: row.name))
+            handed = {
+                content for source in node.all_input_nodes for content in contents.get(source, ())
+            }
+            contents[node] = tuple(sorted(handed, key=lambda content: content.name))
 
 
 def _rounded(
     program: TorchProgram, node: Any, contents: dict[Any, tuple[Content, ...]]
 ) -> Iterator[Diagnostic]:
-    """Judge one rounding, and follow what is left behind it."""
+    """Judge one rounding, and follow what is left after it."""
     source, scale, zero, low, high = node.args[:5]
     bits = math.ceil(math.log2(int(high) - int(low) + 1))
     least, most = ((int(edge) - int(zero)) * float(scale) for edge in (low, high))
@@ -70,8 +72,8 @@ def _rounded(
 
 
 def _way(source: Any, node: Any) -> Way:
-    """Return what may be done: what is joined with others behind has their scale."""
-    behind = {kind_of(user) for row in node.users for user in row.users if _calls(user)}
+    """Return the remedy: what is joined with others later has their scale."""
+    behind = {kind_of(user) for direct in node.users for user in direct.users if _calls(user)}
     if behind & JOINS or (_calls(source) and kind_of(source) in JOINS):
         return JOINED
     return ADDED if _calls(source) and kind_of(source) in SUMS else RESCALED

@@ -54,4 +54,4 @@ def _edges(lowered: Lowered) -> set[int]:
     for operation in lowered.graph:
         if operation.group is not None:
             members.setdefault(operation.group, []).append(operation)
-    return {group for group, rows in members.items() if all(map(is_edge, rows))}
+    return {group for group, operations in members.items() if all(map(is_edge, operations))}

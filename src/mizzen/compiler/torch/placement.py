@@ -40,7 +40,7 @@ def is_edge(operation: Operation) -> TypeGuard[Custom]:
 
 
 def legality(lowered: Lowered, of_target: Legal, additional: Checks) -> Legal:
-    """Return what says why an operation of a program may not be on an NPU.
+    """Return a function that tells why an operation of a program may not be on an NPU.
 
     `of_target` has the target's rules; an operation without a form in integers has none, and the
     user's own come first.
@@ -65,7 +65,7 @@ def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reaso
     """Ask the user's checks about every group once."""
     if not additional:
         return {}
-    found: dict[int | None, tuple[Reason, ...]] = {}
+    reasons: dict[int | None, tuple[Reason, ...]] = {}
     for group, nodes in lowered.nodes.items():
         messages = [
             message
@@ -74,10 +74,10 @@ def _asked(lowered: Lowered, additional: Checks) -> dict[int | None, tuple[Reaso
             for check in additional
             if (message := check(node)) is not None
         ]
-        found[group] = tuple(
+        reasons[group] = tuple(
             Reason("additional-check", message, source="additional_checks") for message in messages
         )
-    return found
+    return reasons
 
 
 def require_quantized(exported: ExportedProgram, name: str) -> None:

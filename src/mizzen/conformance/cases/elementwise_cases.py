@@ -55,12 +55,12 @@ TABLED: tuple[tuple[str, tuple[str, dict[str, Any]] | None, Q, Q], ...] = (
 
 def binaries() -> Iterator[Case]:
     """Return elementwise operators of two inputs."""
-    full, row, channel, single = (1, 5, 6, 7), (1, 1, 6, 7), (1, 1, 1, 7), (1, 1, 1, 1)
+    full, line, channel, single = (1, 5, 6, 7), (1, 1, 6, 7), (1, 1, 1, 7), (1, 1, 1, 1)
     for dtype in ("int8", "int16"):
         for kind in ("ADD", "SUB", "MUL"):
             yield binary(kind, full, full, dtype)
             yield binary(kind, full, channel, dtype)
-            yield binary(kind, row, full, dtype)
+            yield binary(kind, line, full, dtype)
             yield binary(kind, full, single, dtype)
             yield binary(kind, (1, 5, 1, 7), full, dtype, RELU)
     for kind in ("MAXIMUM", "MINIMUM"):

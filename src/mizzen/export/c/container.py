@@ -37,12 +37,12 @@ def c_container(artifact: Artifact) -> CContainer:
 
 def _npu(program: DeviceProgram) -> tuple[int, int] | None:
     """Return CONFIG and ID of the NPU that all calls are for. E466 if they are for several."""
-    found = {
+    identities = {
         driver.parse(call.payload).hardware for call in program.calls if isinstance(call, NpuCall)
     }
-    if not found:
+    if not identities:
         return None
-    (hardware,) = found if len(found) == 1 else (None,)
+    (hardware,) = identities if len(identities) == 1 else (None,)
     if hardware is None:
         raise fail(
             "E466",

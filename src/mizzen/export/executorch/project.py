@@ -59,7 +59,7 @@ def executorch_project(artifact: Artifact, request: Request) -> Project:
     example = example_of(artifact, request.inputs)
     files = project_files(model, around, example)
     asked = (EXECUTORCH, DRIVER) if model.on_npu else (EXECUTORCH,)
-    missing = [row.variable for row in asked if row.variable not in around.checkouts]
+    missing = [checkout.variable for checkout in asked if checkout.variable not in around.checkouts]
     return Project(files, list(model.operators), needed, mode, example.inferences, missing)
 
 
@@ -68,10 +68,15 @@ def _model(artifact: Artifact) -> PteModel:
     program = reading.read(data, artifact.name)
     _require_edges(artifact, program)
     payloads = [
-        vela_bin.read(row.payload, artifact.name, program.named) for row in program.delegates
+        vela_bin.read(delegate.payload, artifact.name, program.named)
+        for delegate in program.delegates
     ]
-    scratch = max((row.scratch_bytes for row in payloads), default=0)
-    calls = [row.kernel for row in program.instructions if isinstance(row, CallKernel)]
+    scratch = max((payload.scratch_bytes for payload in payloads), default=0)
+    calls = [
+        instruction.kernel
+        for instruction in program.instructions
+        if isinstance(instruction, CallKernel)
+    ]
     return PteModel(
         data,
         list(dict.fromkeys(calls)),
@@ -88,19 +93,23 @@ def _model(artifact: Artifact) -> PteModel:
 def _fast_bytes(data: bytes, name: str) -> int:
     """Return how much of region 2 the streams use, where it is memory of its own."""
     steps = reading_artifacts.contents_of(data, name).steps
-    regions = (row.program.region_bytes for row in steps if isinstance(row, NpuStep))
-    return max((row.get(int(RegionIndex.SCRATCH_FAST), 0) for row in regions), default=0)
+    regions = (step.program.region_bytes for step in steps if isinstance(step, NpuStep))
+    return max((sizes.get(int(RegionIndex.SCRATCH_FAST), 0) for sizes in regions), default=0)
 
 
 def _method_bytes(program: PteProgram) -> int:
-    tensors = sum(isinstance(row, PteTensor) for row in program.values)
-    calls = [row for row in program.instructions if isinstance(row, CallKernel | CallDelegate)]
+    tensors = sum(isinstance(value, PteTensor) for value in program.values)
+    calls = [
+        instruction
+        for instruction in program.instructions
+        if isinstance(instruction, CallKernel | CallDelegate)
+    ]
     return (
         METHOD_BYTES
         + VALUE_BYTES * len(program.values)
         + TENSOR_BYTES * tensors
         + CALL_BYTES * len(program.instructions)
-        + ARGUMENT_BYTES * sum(len(row.arguments) for row in calls)
+        + ARGUMENT_BYTES * sum(len(call.arguments) for call in calls)
         + DELEGATE_BYTES * len(program.delegates)
     )
 
@@ -108,10 +117,10 @@ def _method_bytes(program: PteProgram) -> int:
 def _require_edges(artifact: Artifact, program: PteProgram) -> None:
     for word, places in (("input", program.inputs), ("output", program.outputs)):
         for place, index in enumerate(places):
-            row = program.values[index]
-            assert isinstance(row, PteTensor)
-            planned = row.place is not None
-            if planned and list(row.dim_order) == sorted(row.dim_order):
+            value = program.values[index]
+            assert isinstance(value, PteTensor)
+            planned = value.place is not None
+            if planned and list(value.dim_order) == sorted(value.dim_order):
                 continue
             reason = "has its dimensions in another order" if planned else "is not"
             raise fail(

@@ -36,18 +36,18 @@ def tflm_project(artifact: Artifact, request: Request) -> Project:
     _require_network(artifact)
     mode = request.mode_for(artifact)
     around = surroundings(artifact, request, mode)
-    found = _model(artifact)
+    model = _model(artifact)
     needed = {
-        Role.MODEL: len(found.network),
-        Role.ARENA: found.arena_bytes,
-        Role.FAST: found.fast_bytes,
+        Role.MODEL: len(model.network),
+        Role.ARENA: model.arena_bytes,
+        Role.FAST: model.fast_bytes,
     }
     require_memory(request.board, mode, needed)
     example = example_of(artifact, request.inputs)
-    files = project_files(found, around, example)
-    kinds = [row.kind for row in found.operators]
-    asked = (TFLM, DRIVER) if found.on_npu else (TFLM,)
-    missing = [row.variable for row in asked if row.variable not in around.checkouts]
+    files = project_files(model, around, example)
+    kinds = [operator.kind for operator in model.operators]
+    asked = (TFLM, DRIVER) if model.on_npu else (TFLM,)
+    missing = [checkout.variable for checkout in asked if checkout.variable not in around.checkouts]
     return Project(files, kinds, needed, mode, example.inferences, missing)
 
 
@@ -69,16 +69,16 @@ def _require_network(artifact: Artifact) -> None:
 def _model(artifact: Artifact) -> TflmModel:
     model = read_network(artifact.data, artifact.name)
     npu = [
-        npu_operator(seen_from(model, reached_from(model, subgraph.index)), row)
+        npu_operator(seen_from(model, reached_from(model, subgraph.index)), operator)
         for subgraph in model.subgraphs
-        for row in subgraph.operators
-        if is_npu(row)
+        for operator in subgraph.operators
+        if is_npu(operator)
     ]
     return TflmModel(
         artifact.data,
         _operators(model),
         arena_of(model).least_bytes,
-        max((row.scratch_fast_bytes or 0 for row in npu), default=0),
+        max((part.scratch_fast_bytes or 0 for part in npu), default=0),
         variables_of(model),
         bool(npu),
     )
@@ -86,7 +86,7 @@ def _model(artifact: Artifact) -> TflmModel:
 
 def _operators(model: Model) -> Sequence[TflmOperator]:
     """Return the operators of all subgraphs, each once. E471 for one that there is not."""
-    found: dict[str, TflmOperator] = {}
+    operators: dict[str, TflmOperator] = {}
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:
             if operator.kind not in OPERATORS:
@@ -96,5 +96,5 @@ def _operators(model: Model) -> Sequence[TflmOperator]:
                     origin=model.origin(operator, subgraph),
                     help="replace the operator in the model, or export --to c",
                 )
-            found[operator.kind] = OPERATORS[operator.kind]
-    return list(found.values())
+            operators[operator.kind] = OPERATORS[operator.kind]
+    return list(operators.values())

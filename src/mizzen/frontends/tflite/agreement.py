@@ -60,8 +60,8 @@ class _Call:
 
     def shape(self, index: int) -> Shape:
         """The shape of an input; that of an absent one is that of a number."""
-        found = self.input(index)
-        return () if found is None else found.shape
+        tensor = self.input(index)
+        return () if tensor is None else tensor.shape
 
     @property
     def output(self) -> Shape:
@@ -78,9 +78,9 @@ class _Call:
 
     def integers(self, index: int) -> list[int] | None:
         """The elements of an input that is a constant of integers."""
-        found = self.input(index)
-        values = None if found is None else found.values
-        return None if values is None else [int(row) for row in values.reshape(-1)]
+        tensor = self.input(index)
+        values = None if tensor is None else tensor.values
+        return None if values is None else [int(number) for number in values.reshape(-1)]
 
 
 def require_agreement(model: Model) -> None:
@@ -98,7 +98,7 @@ def require_agreement(model: Model) -> None:
 
 def _require_single(model: Model, subgraph: Subgraph) -> None:
     """Refuse operators that write what others read as something else: a compiler moves them."""
-    known = {*subgraph.inputs, *(row.index for row in subgraph.tensors if row.data is not None)}
+    known = {*subgraph.inputs, *(each.index for each in subgraph.tensors if each.data is not None)}
     for operator in subgraph.operators:
         for tensor in subgraph.present(operator.outputs):
             if tensor.index in known and tensor.elements and not operator.custom:
@@ -126,7 +126,11 @@ def _require(model: Model, operator: Operator, subgraph: Subgraph) -> None:
         if value not in ENUMERATIONS.get(name, (value,)):
             raise _option(origin, f"have {name} of {sorted(ENUMERATIONS[name])}", f"not {value}")
     rule = RULES.get(operator.kind)
-    if rule is None or not operator.outputs or any(row == ABSENT for row in operator.inputs[:1]):
+    if (
+        rule is None
+        or not operator.outputs
+        or any(index == ABSENT for index in operator.inputs[:1])
+    ):
         return
     call = _Call(operator, subgraph, origin)
     for holds, must in rule(call):
@@ -145,7 +149,9 @@ def _option(origin: Origin, must: str, comes: str) -> MizzenError:
 
 
 def _disagreement(origin: Origin, call: _Call, must: str) -> MizzenError:
-    shapes = ", ".join(str(list(row.shape)) for row in call.subgraph.present(call.operator.inputs))
+    shapes = ", ".join(
+        str(list(tensor.shape)) for tensor in call.subgraph.present(call.operator.inputs)
+    )
     return fail(
         "E143",
         f"{origin.kind} must have {must}, and takes {shapes} to give {list(call.output)}",
@@ -232,9 +238,9 @@ def _pool(call: _Call) -> Rule:
 def _fully_connected(call: _Call) -> Rule:
     weights = call.shape(1)
     yield len(weights) == 2 and weights[1] > 0, "weights of 2 dimensions"
-    rows, rest = divmod(math.prod(call.shape(0)), weights[1])
+    lines, rest = divmod(math.prod(call.shape(0)), weights[1])
     yield not rest, "whole rows of weights"
-    made = rows * weights[0]
+    made = lines * weights[0]
     yield math.prod(call.output) == made, f"as many results as its weights give, which is {made}"
     bias = call.input(2)
     yield bias is None or math.prod(bias.shape) == weights[0], "a bias for each row of weights"
@@ -251,9 +257,9 @@ def _same_shape(call: _Call) -> Rule:
 def _broadcast(call: _Call) -> Rule:
     shapes = [call.shape(0), call.shape(1)]
     rank = max(map(len, shapes))
-    rows = [(1,) * (rank - len(shape)) + shape for shape in shapes]
-    made = tuple(b if a == 1 else a for a, b in zip(*rows, strict=True))
-    fits = all(a == b or 1 in (a, b) for a, b in zip(*rows, strict=True))
+    extents = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    made = tuple(b if a == 1 else a for a, b in zip(*extents, strict=True))
+    fits = all(a == b or 1 in (a, b) for a, b in zip(*extents, strict=True))
     yield fits, "shapes of which one can be repeated to be the other"
     yield made == call.output, f"the shape that follows, which is {list(made)}"
 
@@ -261,7 +267,7 @@ def _broadcast(call: _Call) -> Rule:
 def _concatenation(call: _Call) -> Rule:
     rank, axis = len(call.output), call.option("axis")
     yield -rank <= axis < rank, f"an axis of {rank}, not {axis}"
-    shapes = [row.shape for row in call.subgraph.present(call.operator.inputs)]
+    shapes = [tensor.shape for tensor in call.subgraph.present(call.operator.inputs)]
     yield all(len(shape) == rank for shape in shapes), f"inputs of {rank} dimensions"
     axis %= rank
     others = {shape[:axis] + shape[axis + 1 :] for shape in (*shapes, call.output)}
@@ -273,7 +279,7 @@ def _concatenation(call: _Call) -> Rule:
 def _transpose(call: _Call) -> Rule:
     order, rank = call.integers(1), len(call.shape(0))
     if order is not None:
-        axes = [row + rank if row < 0 else row for row in order]
+        axes = [axis + rank if axis < 0 else axis for axis in order]
         yield sorted(axes) == list(range(rank)), f"every axis of {rank} once, not {order}"
         made = [call.shape(0)[axis] for axis in axes]
         yield made == list(call.output), f"the shape that follows, which is {made}"
@@ -285,7 +291,7 @@ def _pad(call: _Call) -> Rule:
         yield len(pads) == 2 * rank, f"two pads for each of {rank} dimensions, not {len(pads)}"
         yield min(pads, default=0) >= 0, f"no pad below 0, not {pads}"
         given = zip(call.shape(0), pads[::2], pads[1::2], strict=True)
-        made = [sum(row) for row in given]
+        made = [sum(extents) for extents in given]
         yield made == list(call.output), f"the shape that follows, which is {made}"
 
 

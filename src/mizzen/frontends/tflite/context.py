@@ -24,8 +24,11 @@ Result = Value | tuple[Value, ...]
 INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
 """Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
 
-SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE"})
+SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE", "SHAPE"})
 """Operators whose outputs may be of another type than their inputs."""
+
+KNOWN_FROM = {"RESHAPE": 1}
+"""Inputs of operators from which on they only say what the file says of the output."""
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
@@ -80,13 +83,13 @@ class Context:
 
     def value(self, index: int, builder: Builder) -> Value:
         """Return the value of a tensor; constants are added where they are first needed."""
-        found = self.value_of.get(index)
-        if found is None:
+        value = self.value_of.get(index)
+        if value is None:
             tensor = self.tensors[index]
-            found = constant_value(builder, tensor, contents(tensor), quantization_of(tensor))
-            self.value_of[index] = found
-            self._taken.add(found)
-        return found
+            value = constant_value(builder, tensor, contents(tensor), quantization_of(tensor))
+            self.value_of[index] = value
+            self._taken.add(value)
+        return value
 
     def define(self, index: int, value: Value) -> None:
         """Make a value that of a tensor that nothing else gives."""
@@ -118,7 +121,8 @@ class Context:
     def _need_integers(self, operator: Operator) -> None:
         """Refuse an operator on other numbers, or on nothing: TOSA has no empty tensors."""
         types: set[FileType] = set()
-        taken = [index for index in operator.inputs if index in self.value_of]
+        given = operator.inputs[: KNOWN_FROM.get(operator.kind)]
+        taken = [index for index in given if index in self.value_of]
         for index in (*taken, *operator.outputs):
             tensor = self.tensors[index]
             if not tensor.elements:
@@ -169,7 +173,7 @@ class Context:
             self.value_of[index] = value
 
     def _described(self, operator: Operator, b: Builder) -> dict[str, Any]:
-        """Return what an operator's kernel computes with, if something says so."""
+        """Return the numbers that an operator's kernel computes with, if something says them."""
         description = None if operator.custom else DESCRIPTIONS.get(operator.kind)
         try:
             return {} if description is None else description(Call(self, operator, b))
@@ -296,13 +300,15 @@ class Call:
         shaped = b("RESHAPE", value, b.shape(tensor.shape), quantization=quantization_of(tensor))
         b.many("VARIABLE_WRITE", shaped, name=_variable_name(tensor))
 
-    def part(self, kind: str, value: Value, options: dict[str, Any]) -> Value:
-        """Add what another operator computes of one value, of the same type: CUSTOM."""
+    def part(
+        self, kind: str, value: Value, options: dict[str, Any], dtype: DType | None = None
+    ) -> Value:
+        """Add what another operator computes of one value, of the same type or `dtype`: CUSTOM."""
         note = Note(self.operator.index, (), (), "TOSA has no exact form of it", None, options)
         (result,) = self.b.custom(
             f"{DOMAIN}.{kind}",
             [value],
-            [value.type.quantized(None)],
+            [value.type.quantized(None).with_dtype(dtype or value.dtype)],
             domain_name=DOMAIN,
             implementation_attrs=_written(note),
         )
@@ -310,10 +316,10 @@ class Call:
 
     def quantization(self, tensor: Tensor) -> Quantization:
         """Return the scale and zero point that a tensor must have, as one for all of it."""
-        found = quantization_of(tensor)
-        if found is None or found.axis is not None:
+        quantization = quantization_of(tensor)
+        if quantization is None or quantization.axis is not None:
             raise RefusedError(f'tensor "{tensor.name}" must have one scale and one zero point')
-        return found
+        return quantization
 
     def need_types(self, *allowed: FileType, tensors: tuple[Tensor, ...] = ()) -> FileType:
         """Refuse the operator unless first input and output, and `tensors`, have one of types."""
@@ -378,8 +384,8 @@ def describes(kind: str) -> Callable[[Description], Description]:
 
 def kept(value: Value) -> Quantization | None:
     """Return the quantisation that parts of a value have too, or the value in another shape."""
-    found = value.quantization
-    return None if found is None or found.axis is not None else found
+    quantization = value.quantization
+    return None if quantization is None or quantization.axis is not None else quantization
 
 
 def zero(b: Builder, dtype: DType, value: int = 0) -> Value:

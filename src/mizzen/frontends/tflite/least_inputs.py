@@ -1,6 +1,6 @@
 """How many inputs operators have at the least, none of which may be absent.
 
-What an operator may do without stands behind these: a bias, a shape that its options have too.
+What an operator may do without stands after these: a bias, a shape that its options have too.
 Recurrent layers are not here, whose inputs may be absent between others.
 Ref: TFLite, kernels/*.cc, `NumInputs` and `GetInputSafe` of each kernel's `Prepare`.
 """

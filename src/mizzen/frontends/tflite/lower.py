@@ -46,7 +46,7 @@ class Lowered:
     def is_unsigned(self, value: Value) -> bool:
         """Whether a value is an unsigned 8-bit tensor, whose integers are less by 128 here.
 
-        Whoever passes the bytes of such a tensor on must add 128, which is to flip the upper bit.
+        What passes the bytes of such a tensor on must add 128, which is to flip the upper bit.
         """
         index = self.tensor_of.get(value)
         return index is not None and self.model.main.tensors[index].type is FileType.UINT8

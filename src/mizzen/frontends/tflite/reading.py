@@ -34,7 +34,7 @@ MAX_RANK = 8
 """Most dimensions of a tensor that any operator takes."""
 
 INLINE_OFFSETS = (0, 1)
-"""Offsets of buffers that lie in the table itself, not behind it in the file."""
+"""Offsets of buffers that lie in the table itself, not after it in the file."""
 
 MOST_DENSE_BYTES = 1 << 27
 """What the sparse and the packed constants of a file may take as operators take them: more than
@@ -81,14 +81,16 @@ class _Reading:
         self._file = data
         self._name = name
         self._record = read_file(data, SCHEMA, name)
-        self._buffers = [self._contents(index, row) for index, row in self._rows("buffers")]
+        self._buffers = [self._contents(index, record) for index, record in self._rows("buffers")]
         self._record["buffers"] = [{"data": contents} for contents in self._buffers]
-        self._codes = [self._code(index, row) for index, row in self._rows("operator_codes")]
+        self._codes = [self._code(index, record) for index, record in self._rows("operator_codes")]
         self._replaced: set[int] = set()
         self._made_bytes = 0
 
     def model(self) -> Model:
-        subgraphs = tuple(self._subgraph(index, row) for index, row in self._rows("subgraphs"))
+        subgraphs = tuple(
+            self._subgraph(index, record) for index, record in self._rows("subgraphs")
+        )
         if not subgraphs:
             raise self._wrong("E103", "it must have a subgraph, and has none")
         self._require_called(subgraphs)
@@ -102,51 +104,51 @@ class _Reading:
             record=self._record,
             is_as_stored=not self._replaced,
             signatures=tuple(
-                self._signature(index, row, subgraphs)
-                for index, row in self._rows("signature_defs")
+                self._signature(index, record, subgraphs)
+                for index, record in self._rows("signature_defs")
             ),
         )
 
     def _drop_stored(self, subgraphs: Sequence[Subgraph]) -> None:
         """Empty the buffers of contents that are read in another form, unless others use them."""
-        rows = [*(self._record["metadata"] or ())]
+        records = [*(self._record["metadata"] or ())]
         for subgraph in subgraphs:
-            rows += self._record["subgraphs"][subgraph.index]["tensors"] or ()
-        used = {int(row["buffer"]) for row in rows}
+            records += self._record["subgraphs"][subgraph.index]["tensors"] or ()
+        used = {int(record["buffer"]) for record in records}
         for index in self._replaced - used:
             self._record["buffers"][index] = {"data": None}
 
     def _require_called(self, subgraphs: Sequence[Subgraph]) -> None:
         """Refuse operators that execute a subgraph which there is not."""
         for subgraph in subgraphs:
-            for row in subgraph.operators:
-                path = f"subgraphs[{subgraph.index}].operators[{row.index}]"
-                for option in () if row.custom else CALLS.get(row.kind, ()):
-                    if option not in row.options:
+            for operator in subgraph.operators:
+                path = f"subgraphs[{subgraph.index}].operators[{operator.index}]"
+                for option in () if operator.custom else CALLS.get(operator.kind, ()):
+                    if option not in operator.options:
                         raise self._wrong("E103", f"{path} must name a subgraph, and does not")
-                    self._index(row.options[option], len(subgraphs), f"{path}.{option}")
+                    self._index(operator.options[option], len(subgraphs), f"{path}.{option}")
 
-    def _signature(self, index: int, row: Record, subgraphs: Sequence[Subgraph]) -> Signature:
+    def _signature(self, index: int, record: Record, subgraphs: Sequence[Subgraph]) -> Signature:
         path = f"signature_defs[{index}]"
-        place = self._index(row["subgraph_index"], len(subgraphs), f"{path}.subgraph_index")
+        place = self._index(record["subgraph_index"], len(subgraphs), f"{path}.subgraph_index")
 
         def tensors(field: str, known: Sequence[int]) -> dict[str, int]:
-            rows: list[Record] = row[field] or []
-            for other in rows:
+            entries: list[Record] = record[field] or []
+            for other in entries:
                 if other["tensor_index"] not in known:
                     message = f"{path}.{field} must be {field} of subgraph {place}"
                     raise self._wrong("E103", f"{message}, not tensor {other['tensor_index']}")
-            return {other["name"] or "": int(other["tensor_index"]) for other in rows}
+            return {other["name"] or "": int(other["tensor_index"]) for other in entries}
 
         main = subgraphs[place]
         inputs, outputs = tensors("inputs", main.inputs), tensors("outputs", main.outputs)
-        return Signature(row["signature_key"] or "", place, inputs, outputs)
+        return Signature(record["signature_key"] or "", place, inputs, outputs)
 
     def _rows(self, field: str) -> list[tuple[int, Record]]:
         return list(enumerate(self._record[field] or ()))
 
     def _contents(self, index: int, buffer: Record) -> Bytes | None:
-        """Return what a buffer holds; the contents of large models lie behind the tables."""
+        """Return the contents of a buffer; those of large models lie after the tables."""
         offset, size = buffer["offset"], buffer["size"]
         if offset not in INLINE_OFFSETS:
             return self._behind(f"buffers[{index}]", offset, size)
@@ -180,50 +182,50 @@ class _Reading:
         return kind.name, False, code["version"]
 
     def _metadata(self) -> dict[str, Bytes]:
-        found: dict[str, Bytes] = {}
-        for index, row in self._rows("metadata"):
-            buffer = self._index(row["buffer"], len(self._buffers), f"metadata[{index}].buffer")
+        metadata: dict[str, Bytes] = {}
+        for index, record in self._rows("metadata"):
+            buffer = self._index(record["buffer"], len(self._buffers), f"metadata[{index}].buffer")
             contents = self._buffers[buffer]
-            found[row["name"] or ""] = _bytes(contents)
-        return found
+            metadata[record["name"] or ""] = _bytes(contents)
+        return metadata
 
-    def _subgraph(self, index: int, row: Record) -> Subgraph:
+    def _subgraph(self, index: int, record: Record) -> Subgraph:
         path = f"subgraphs[{index}]"
-        self._widen_moved(row)
+        self._widen_moved(record)
         tensors = tuple(
             self._tensor(number, tensor, f"{path}.tensors[{number}]")
-            for number, tensor in enumerate(row["tensors"] or ())
+            for number, tensor in enumerate(record["tensors"] or ())
         )
         operators = tuple(
             self._operator(number, operator, len(tensors), f"{path}.operators[{number}]")
-            for number, operator in enumerate(row["operators"] or ())
+            for number, operator in enumerate(record["operators"] or ())
         )
         return Subgraph(
             index=index,
-            name=row["name"] or "",
+            name=record["name"] or "",
             tensors=tensors,
             operators=operators,
-            inputs=self._indices(row["inputs"], len(tensors), f"{path}.inputs"),
-            outputs=self._indices(row["outputs"], len(tensors), f"{path}.outputs"),
+            inputs=self._indices(record["inputs"], len(tensors), f"{path}.inputs"),
+            outputs=self._indices(record["outputs"], len(tensors), f"{path}.outputs"),
         )
 
-    def _tensor(self, index: int, row: Record, path: str) -> Tensor:
-        type_ = _member(TensorType, row["type"])
+    def _tensor(self, index: int, record: Record, path: str) -> Tensor:
+        type_ = _member(TensorType, record["type"])
         if type_ is None:
             last = max(TensorType)
-            raise self._wrong("E104", f"{path}.type must be in 0..{last}, not {row['type']}")
-        buffer = self._index(row["buffer"], len(self._buffers), f"{path}.buffer")
-        quantization = self._quantization(row["quantization"], type_, path)
-        buffer = self._dense(row, buffer, path)
+            raise self._wrong("E104", f"{path}.type must be in 0..{last}, not {record['type']}")
+        buffer = self._index(record["buffer"], len(self._buffers), f"{path}.buffer")
+        quantization = self._quantization(record["quantization"], type_, path)
+        buffer = self._dense(record, buffer, path)
         tensor = Tensor(
             index=index,
-            name=row["name"] or "",
-            shape=_integers(row["shape"]),
-            shape_signature=_integers(row["shape_signature"]) or None,
-            type=TensorType(row["type"]),
+            name=record["name"] or "",
+            shape=_integers(record["shape"]),
+            shape_signature=_integers(record["shape_signature"]) or None,
+            type=TensorType(record["type"]),
             quantization=quantization,
             data=self._buffers[buffer],
-            variable=row["is_variable"],
+            variable=record["is_variable"],
         )
         self._require_shape(tensor, path)
         self._require_contents(tensor, path)
@@ -232,7 +234,7 @@ class _Reading:
     def _widen_moved(self, subgraph: Record) -> None:
         """Give what operators move of packed constants the type that these have once read."""
         tensors: list[Record] = subgraph["tensors"] or []
-        packed = {at for at, row in enumerate(tensors) if row["type"] in WIDENED}
+        packed = {at for at, record in enumerate(tensors) if record["type"] in WIDENED}
         if packed:
             held = range(len(self._buffers))
             constants = {
@@ -245,21 +247,21 @@ class _Reading:
             for at in moved(tensors, constants, map(self._moving, operators)):
                 tensors[at]["type"] = int(WIDENED[tensors[at]["type"]])
 
-    def _moving(self, row: Record) -> Moving:
-        code: int = row["opcode_index"]
+    def _moving(self, record: Record) -> Moving:
+        code: int = record["opcode_index"]
         kind = self._codes[code][0] if code < len(self._codes) else ""
-        return kind, _integers(row["inputs"]), _integers(row["outputs"])
+        return kind, _integers(record["inputs"]), _integers(record["outputs"])
 
-    def _dense(self, row: Record, buffer: int, path: str) -> int:
+    def _dense(self, record: Record, buffer: int, path: str) -> int:
         """Bring a constant into the form that operators take; return its buffer then."""
-        place = f'{self._name}: {path} "{row["name"] or ""}"'
-        found = dense(row, self._buffers[buffer], place, MOST_DENSE_BYTES - self._made_bytes)
-        if found is None:
+        place = f'{self._name}: {path} "{record["name"] or ""}"'
+        changed = dense(record, self._buffers[buffer], place, MOST_DENSE_BYTES - self._made_bytes)
+        if changed is None:
             return buffer
-        changes, contents = found
+        changes, contents = changed
         self._made_bytes += contents.nbytes
         self._replaced.add(buffer)
-        row.update(changes, buffer=len(self._buffers))
+        record.update(changes, buffer=len(self._buffers))
         self._buffers.append(contents if contents.size else None)
         self._record["buffers"].append({"data": self._buffers[-1]})
         return len(self._buffers) - 1
@@ -286,18 +288,18 @@ class _Reading:
             )
 
     def _quantization(
-        self, row: Record | None, type_: TensorType, path: str
+        self, record: Record | None, type_: TensorType, path: str
     ) -> Quantization | None:
-        if row is None or row["scale"] is None or not row["scale"].size:
+        if record is None or record["scale"] is None or not record["scale"].size:
             return None
-        scale = tuple(map(float, row["scale"].tolist()))
-        zero_point = _integers(row["zero_point"]) or (0,) * len(scale)
+        scale = tuple(map(float, record["scale"].tolist()))
+        zero_point = _integers(record["zero_point"]) or (0,) * len(scale)
         if len(zero_point) not in {1, len(scale)}:
             message = f"{path}.quantization must have one zero point or {len(scale)}"
             raise self._wrong("E106", f"{message}, not {len(zero_point)}")
         zero_point *= len(scale) // len(zero_point)
         self._require_zero_points(zero_point, type_, path)
-        return Quantization(scale, zero_point, row["quantized_dimension"])
+        return Quantization(scale, zero_point, record["quantized_dimension"])
 
     def _require_zero_points(
         self, zero_points: tuple[int, ...], type_: TensorType, path: str
@@ -310,32 +312,32 @@ class _Reading:
                     f"{type_.name}, not {number}",
                 )
 
-    def _operator(self, index: int, row: Record, tensors: int, path: str) -> Operator:
-        code = self._index(row["opcode_index"], len(self._codes), f"{path}.opcode_index")
-        row.update(self._custom_options(row, path))
+    def _operator(self, index: int, record: Record, tensors: int, path: str) -> Operator:
+        code = self._index(record["opcode_index"], len(self._codes), f"{path}.opcode_index")
+        record.update(self._custom_options(record, path))
         kind, custom, version = self._codes[code]
-        least, inputs = LEAST_INPUTS.get(kind, 0), _integers(row["inputs"])
+        least, inputs = LEAST_INPUTS.get(kind, 0), _integers(record["inputs"])
         if len(inputs) < least or ABSENT in inputs[:least]:
             message = f"{path}.inputs must be at least {least} for {kind}, not {list(inputs)}"
             raise self._wrong("E104", message)
-        options: Member | None = row["builtin_options"] or row["builtin_options2"]
+        options: Member | None = record["builtin_options"] or record["builtin_options2"]
         return Operator(
             index=index,
             kind=kind,
             custom=custom,
             version=version,
-            inputs=self._indices(row["inputs"], tensors, f"{path}.inputs", ABSENT),
-            outputs=self._indices(row["outputs"], tensors, f"{path}.outputs"),
+            inputs=self._indices(record["inputs"], tensors, f"{path}.inputs", ABSENT),
+            outputs=self._indices(record["outputs"], tensors, f"{path}.outputs"),
             options={} if options is None else options.fields,
-            custom_options=_bytes(row["custom_options"]),
+            custom_options=_bytes(record["custom_options"]),
             intermediates=self._indices(
-                row["intermediates"], tensors, f"{path}.intermediates", ABSENT
+                record["intermediates"], tensors, f"{path}.intermediates", ABSENT
             ),
         )
 
-    def _custom_options(self, row: Record, path: str) -> Record:
-        """Return the fields of custom options that lie behind the tables as if they lay in them."""
-        offset, size = row["large_custom_options_offset"], row["large_custom_options_size"]
+    def _custom_options(self, record: Record, path: str) -> Record:
+        """Return the fields of custom options that lie after the tables as if they lay in them."""
+        offset, size = record["large_custom_options_offset"], record["large_custom_options_size"]
         if offset in INLINE_OFFSETS:
             return {}
         options = self._behind(f"{path}.custom_options", offset, size)
@@ -406,9 +408,11 @@ def _require_state_apart(model: Model, subgraph: Subgraph) -> None:
 
     Operators keep state: they take it as an input, and change it there.
     """
-    kept = {row.index for row in subgraph.tensors if row.variable}
+    kept = {each.index for each in subgraph.tensors if each.variable}
     givers = [
-        (model.origin(row, subgraph), row.outputs) for row in subgraph.operators if not row.custom
+        (model.origin(operator, subgraph), operator.outputs)
+        for operator in subgraph.operators
+        if not operator.custom
     ]
     for origin, outputs in (*givers, (Origin(model.name), subgraph.outputs)):
         for tensor in subgraph.present(outputs):
@@ -473,7 +477,7 @@ def require_quantized(model: Model) -> None:
 
 
 def _activations(model: Model) -> Iterator[tuple[Operator, Tensor]]:
-    """Return what operators compute with, other than constants, in execution order."""
+    """Return the inputs of operators, other than constants, in execution order."""
     for subgraph in model.subgraphs:
         for operator in subgraph.operators:
             if operator.kind not in CONVERSIONS:

@@ -54,36 +54,36 @@ def variables_of(model: Model) -> Mapping[int, Resource] | None:
     if not names or first is None or is_in_branches(model) or model.shared & {*names.values()}:
         return None
     held: dict[Name, Tensor] = {}
-    for row in main.operators:
-        if row.kind not in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+    for operator in main.operators:
+        if operator.kind not in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
             continue
-        tensor = main.tensors[(*row.inputs, *row.outputs)[1]]
-        name = names.get(row.inputs[0])
+        tensor = main.tensors[(*operator.inputs, *operator.outputs)[1]]
+        name = names.get(operator.inputs[0])
         if name is None or tensor.type not in INTEGERS:
             return None
         before = held.setdefault(name, tensor)
         if (before.shape, before.type) != (tensor.shape, tensor.type):
             return None
-    found: dict[int, Resource] = {}
+    resources: dict[int, Resource] = {}
     for index, name in names.items():
         if name in held:
             tensor = held[name]
             initial = first.get(name, held_unassigned(tensor))
             if initial.shape != tensor.shape:
                 return None
-            found[index] = Resource("/".join(filter(None, name)), tensor, initial)
-    return found
+            resources[index] = Resource("/".join(filter(None, name)), tensor, initial)
+    return resources
 
 
 def _first(model: Model) -> dict[Name, Array] | None:
-    """Return what CALL_ONCE assigns; None if it does anything but assign constants."""
-    found: dict[Name, Array] = {}
-    for row in model.main.operators:
-        assigned = assigned_once(model, row) if row.kind == "CALL_ONCE" else {}
+    """Return the values that CALL_ONCE assigns; None if it does anything but assign constants."""
+    initial: dict[Name, Array] = {}
+    for operator in model.main.operators:
+        assigned = assigned_once(model, operator) if operator.kind == "CALL_ONCE" else {}
         if assigned is None:
             return None
-        found |= assigned
-    return found
+        initial |= assigned
+    return initial
 
 
 class StateContext(Context):
@@ -93,10 +93,10 @@ class StateContext(Context):
         super().__init__(model)
         self._variables = variables
         outside = Builder(self.graph, Origin(model.name))
-        for row in {row.name: row for row in variables.values()}.values():
-            type = type_of(row.tensor, outside.origin)
-            initial = to_graph(row.tensor, row.initial)
-            outside.many("VARIABLE", name=row.name, type=type, initial=initial)
+        for resource in {each.name: each for each in variables.values()}.values():
+            type = type_of(resource.tensor, outside.origin)
+            initial = to_graph(resource.tensor, resource.initial)
+            outside.many("VARIABLE", name=resource.name, type=type, initial=initial)
 
     def _lowered(self, operator: Operator, builder: Builder) -> tuple[Value, ...]:
         lowering = LOWERINGS_WITH_STATE.get(operator.kind)
@@ -111,12 +111,12 @@ class StateContext(Context):
             super().lower(operator)
             return
         b = Builder(self.graph, self.model.origin(operator), operator.index)
-        row = self._variables.get(operator.inputs[0]) if operator.inputs else None
-        if row is None:
+        resource = self._variables.get(operator.inputs[0]) if operator.inputs else None
+        if resource is None:
             return
         if operator.kind == "READ_VARIABLE":
             index = operator.outputs[0]
             type = type_of(self.tensors[index], b.origin)
-            self.define(index, b("VARIABLE_READ", name=row.name, type=type))
+            self.define(index, b("VARIABLE_READ", name=resource.name, type=type))
         else:
-            b.many("VARIABLE_WRITE", self.value(operator.inputs[1], b), name=row.name)
+            b.many("VARIABLE_WRITE", self.value(operator.inputs[1], b), name=resource.name)

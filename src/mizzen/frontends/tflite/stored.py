@@ -70,7 +70,7 @@ class _Level:
 def dense(
     tensor: Record, data: Bytes | None, place: str, most_bytes: int
 ) -> tuple[Record, Bytes] | None:
-    """Return what changes of a tensor's record, and its contents; None where nothing does.
+    """Return the changes to a tensor's record, and its contents; None where nothing does.
 
     data        its contents in the file
     place       what diagnostics call the tensor. E140 for sparse contents that do not fit it
@@ -92,7 +92,7 @@ def dense(
     dtype = DTYPES.get(kind)
     shape = [int(extent) for extent in _array(tensor["shape"])]
     if dtype is None:
-        names = ", ".join(row.name for row in WIDENED)
+        names = ", ".join(each.name for each in WIDENED)
         raise _wrong(place, f"must be of {names} or a type of whole bytes, not {kind.name}")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > most_bytes:
         raise _too_large(place, most_bytes)
@@ -103,13 +103,13 @@ def dense(
     if values.nbytes != -(-places.size * bits // 8):
         needed = f"{places.size} elements, as its dimensions say"
         raise _wrong(place, f"must have contents of {needed}, not {values.nbytes} bytes")
-    found = np.zeros(math.prod(shape), dtype)
+    elements = np.zeros(math.prod(shape), dtype)
     stored = values.view(dtype) if kind is packed else unpacked(values, packed, places.size)
-    found[places] = stored
-    return {"sparsity": None, "type": int(kind)}, _bytes(found)
+    elements[places] = stored
+    return {"sparsity": None, "type": int(kind)}, _bytes(elements)
 
 
-def moved(tensors: Sequence[Record], constants: Set[int], rows: Iterable[Moving]) -> Set[int]:
+def moved(tensors: Sequence[Record], constants: Set[int], operators: Iterable[Moving]) -> Set[int]:
     """Return the packed tensors that hold those of constants in other places.
 
     Their elements have a byte each too, since the constants have.
@@ -117,15 +117,15 @@ def moved(tensors: Sequence[Record], constants: Set[int], rows: Iterable[Moving]
     constants  packed tensors that are constants
     rows       operators in order: the kind, the inputs, the outputs
     """
-    known, found = set(constants), set[int]()
-    packed = {index for index, row in enumerate(tensors) if row["type"] in WIDENED}
-    for kind, inputs, outputs in rows:
+    known, reached = set(constants), set[int]()
+    packed = {index for index, tensor in enumerate(tensors) if tensor["type"] in WIDENED}
+    for kind, inputs, outputs in operators:
         taken = packed & set(inputs)
         if kind in MOVERS and taken and taken <= known:
             made = packed & set(outputs) - known
             known |= made
-            found |= made
-    return found
+            reached |= made
+    return reached
 
 
 def unpacked(data: Bytes, packed: TensorType, count: int) -> npt.NDArray[Any]:
@@ -151,41 +151,46 @@ def _places(levels: Iterable[_Level], values: int, place: str) -> Integers:
     values  stored elements at most: more places are more than the file can be of
     """
     places = np.zeros(1, np.int64)
-    rows = list(levels)
-    most = max([values, *(0 if row.segments is None else row.segments.size for row in rows)])
-    for number, row in enumerate(rows):
-        if row.segments is None or row.indices is None:
-            if places.size * row.extent > most:
-                said = f"must have contents for {places.size} times {row.extent} elements"
+    dimensions = list(levels)
+    most = max(
+        [values, *(0 if each.segments is None else each.segments.size for each in dimensions)]
+    )
+    for number, level in enumerate(dimensions):
+        if level.segments is None or level.indices is None:
+            if places.size * level.extent > most:
+                said = f"must have contents for {places.size} times {level.extent} elements"
                 raise _wrong(place, f"{said} in dimension {number}, not for {most}")
-            places = (places[:, np.newaxis] + np.arange(row.extent) * row.stride).reshape(-1)
+            places = (places[:, np.newaxis] + np.arange(level.extent) * level.stride).reshape(-1)
             continue
-        counts = np.diff(row.segments)
-        if row.segments.size != places.size + 1 or row.segments[0] or np.any(counts < 0):
+        counts = np.diff(level.segments)
+        if level.segments.size != places.size + 1 or level.segments[0] or np.any(counts < 0):
             said = f"must have {places.size + 1} segments from 0 on in dimension {number}"
             raise _wrong(place, f"{said}, none before the one in front of it")
-        if row.segments[-1] != row.indices.size:
-            said = f"must have {row.segments[-1]} indices in dimension {number}"
-            raise _wrong(place, f"{said}, as its segments say, not {row.indices.size}")
-        if row.indices.size and not 0 <= row.indices.min() <= row.indices.max() < row.extent:
-            said = f"must have indices in 0..{row.extent - 1} in dimension {number}"
-            raise _wrong(place, f"{said}, not {row.indices.min()}..{row.indices.max()}")
-        places = np.repeat(places, counts) + row.indices * row.stride
+        if level.segments[-1] != level.indices.size:
+            said = f"must have {level.segments[-1]} indices in dimension {number}"
+            raise _wrong(place, f"{said}, as its segments say, not {level.indices.size}")
+        if (
+            level.indices.size
+            and not 0 <= level.indices.min() <= level.indices.max() < level.extent
+        ):
+            said = f"must have indices in 0..{level.extent - 1} in dimension {number}"
+            raise _wrong(place, f"{said}, not {level.indices.min()}..{level.indices.max()}")
+        places = np.repeat(places, counts) + level.indices * level.stride
     return places
 
 
 def _levels(sparsity: Record, shape: list[int], place: str) -> Iterator[_Level]:
     """Read the dimensions in the order of traversal. E140 for those that do not fit the shape."""
-    order = [int(row) for row in _array(sparsity["traversal_order"])]
-    cut = [int(row) for row in _array(sparsity["block_map"])]
-    rows: list[Record] = sparsity["dim_metadata"] or []
+    order = [int(each) for each in _array(sparsity["traversal_order"])]
+    cut = [int(each) for each in _array(sparsity["block_map"])]
+    metadata: list[Record] = sparsity["dim_metadata"] or []
     rank = len(shape)
-    if len(rows) != rank + len(cut) or sorted(order) != list(range(len(rows))):
+    if len(metadata) != rank + len(cut) or sorted(order) != list(range(len(metadata))):
         said = f"must traverse {rank} dimensions and {len(cut)} of blocks once each"
-        raise _wrong(place, f"{said}, not {order} of {len(rows)}")
+        raise _wrong(place, f"{said}, not {order} of {len(metadata)}")
     if len(set(cut)) != len(cut) or not set(cut) <= set(range(rank)):
         raise _wrong(place, f"must have blocks of other dimensions of {rank} each, not {cut}")
-    row_of = dict(zip(order, rows, strict=True))
+    row_of = dict(zip(order, metadata, strict=True))
     blocks = {axis: int(row_of[rank + at]["dense_size"]) for at, axis in enumerate(cut)}
     for axis, size in blocks.items():
         form = row_of[rank + cut.index(axis)]["format"]
@@ -203,14 +208,16 @@ def _levels(sparsity: Record, shape: list[int], place: str) -> Iterator[_Level]:
         yield _level(row_of[dimension], extent, stride, f"{place}, dimension {number},")
 
 
-def _level(row: Record, extent: int, stride: int, place: str) -> _Level:
-    match row["format"]:
+def _level(record: Record, extent: int, stride: int, place: str) -> _Level:
+    match record["format"]:
         case DimensionType.DENSE:
-            if row["dense_size"] != extent:
-                raise _wrong(place, f"must have {extent} indices, not {row['dense_size']}")
+            if record["dense_size"] != extent:
+                raise _wrong(place, f"must have {extent} indices, not {record['dense_size']}")
             return _Level(extent, stride)
         case DimensionType.SPARSE_CSR:
-            segments, indices = (_vector(row[name]) for name in ("array_segments", "array_indices"))
+            segments, indices = (
+                _vector(record[name]) for name in ("array_segments", "array_indices")
+            )
             if not segments.size:
                 raise _wrong(place, "must have segments where it is sparse, and has none")
             return _Level(extent, stride, segments, indices)

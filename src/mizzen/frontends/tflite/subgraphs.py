@@ -49,40 +49,40 @@ def reached_from(model: Model, index: int, callers: Collection[str] = CALLS) -> 
 
     callers  the kinds of operators that are followed
     """
-    found = {index}
+    reached = {index}
     waiting = [index]
     while waiting:
-        for row in model.subgraphs[waiting.pop()].operators:
-            new = set(called(row)) - found if row.kind in callers else set[int]()
-            found |= new
+        for operator in model.subgraphs[waiting.pop()].operators:
+            new = set(called(operator)) - reached if operator.kind in callers else set[int]()
+            reached |= new
             waiting += new
-    return index, *sorted(found - {index})
+    return index, *sorted(reached - {index})
 
 
 def entries(model: Model) -> tuple[int, ...]:
     """Return the subgraphs that are executed from outside: the main one, those of signatures."""
-    return tuple(sorted({0, *(row.subgraph for row in model.signatures)}))
+    return tuple(sorted({0, *(signature.subgraph for signature in model.signatures)}))
 
 
 def executed(model: Model) -> tuple[int, ...]:
     """Return the subgraphs that are executed at inferences, in ascending order."""
-    rows = (reached_from(model, index, CALLERS) for index in entries(model))
-    return tuple(sorted({index for row in rows for index in row}))
+    reached = (reached_from(model, index, CALLERS) for index in entries(model))
+    return tuple(sorted({index for of_entry in reached for index in of_entry}))
 
 
 def above(model: Model) -> dict[int, set[int]]:
     """Return, of each subgraph, those that may be at work when it is executed."""
-    found: dict[int, set[int]] = {index: set() for index in range(len(model.subgraphs))}
-    for index in found:
+    callers: dict[int, set[int]] = {index: set() for index in range(len(model.subgraphs))}
+    for index in callers:
         for other in reached_from(model, index)[1:]:
-            found[other].add(index)
-    return found
+            callers[other].add(index)
+    return callers
 
 
 def require_no_recursion(model: Model) -> None:
     """Refuse subgraphs that execute themselves, with E134: no runtime gives them a stack."""
     for subgraph in model.subgraphs:
-        below = (other for row in subgraph.operators for other in called(row))
+        below = (other for operator in subgraph.operators for other in called(operator))
         if any(subgraph.index in reached_from(model, other) for other in below):
             raise fail(
                 "E134",
@@ -93,13 +93,13 @@ def require_no_recursion(model: Model) -> None:
 
 
 def name_of(subgraph: Subgraph) -> str:
-    """Return what to call a subgraph: its name, else its number."""
+    """Return the title of a subgraph: its name, else its number."""
     return subgraph.name or f"subgraph {subgraph.index}"
 
 
 def names_of(model: Model) -> tuple[str, ...]:
-    """Return what to call each subgraph; those of one name by their numbers too."""
-    names = [name_of(row) for row in model.subgraphs]
+    """Return the title of each subgraph; those of one name by their numbers too."""
+    names = [name_of(subgraph) for subgraph in model.subgraphs]
     return tuple(
         name if names.count(name) == 1 else f"{name} ({index})" for index, name in enumerate(names)
     )
@@ -131,26 +131,26 @@ def renumbered(subgraph: Record, places: Mapping[int, int], file: Record) -> Rec
     """Return a subgraph of a file with the subgraphs that it executes by their `places`."""
     codes: list[Record] = file["operator_codes"]
 
-    def moved(row: Record) -> Record:
-        code = codes[int(row["opcode_index"])]
+    def moved(operator: Record) -> Record:
+        code = codes[int(operator["opcode_index"])]
         number = BuiltinOperator(max(code["deprecated_builtin_code"], code["builtin_code"]))
         names = CALLS.get(number.name)
         if names is None:
-            return row
-        field = "builtin_options" if row.get("builtin_options") else "builtin_options2"
-        options: Member = row[field]
+            return operator
+        field = "builtin_options" if operator.get("builtin_options") else "builtin_options2"
+        options: Member = operator[field]
         fields = {**options.fields, **{name: places[int(options.fields[name])] for name in names}}
-        return {**row, field: Member(options.table, fields)}
+        return {**operator, field: Member(options.table, fields)}
 
-    return {**subgraph, "operators": [moved(row) for row in subgraph["operators"] or ()]}
+    return {**subgraph, "operators": [moved(operator) for operator in subgraph["operators"] or ()]}
 
 
 def _moved(subgraph: Subgraph, places: Mapping[int, int]) -> Subgraph:
-    def moved(row: Operator) -> Operator:
-        if row.custom or row.kind not in CALLS:
-            return row
-        named = {name: places[int(row.options[name])] for name in CALLS[row.kind]}
-        return replace(row, options={**row.options, **named})
+    def moved(operator: Operator) -> Operator:
+        if operator.custom or operator.kind not in CALLS:
+            return operator
+        named = {name: places[int(operator.options[name])] for name in CALLS[operator.kind]}
+        return replace(operator, options={**operator.options, **named})
 
     operators = tuple(map(moved, subgraph.operators))
     return replace(subgraph, index=places[subgraph.index], operators=operators)
@@ -161,7 +161,7 @@ def _planned(model: Model, order: Sequence[int]) -> dict[str, npt.NDArray[np.uin
     contents = model.metadata.get(ALLOCATION)
     if contents is None:
         return model.metadata
-    plan = split_plan(contents, [len(row.tensors) for row in model.subgraphs])
+    plan = split_plan(contents, [len(subgraph.tensors) for subgraph in model.subgraphs])
     if plan is None:  # what reads it says so
         return model.metadata
     return {**model.metadata, ALLOCATION: plan_of([plan[index] for index in order])}

@@ -45,15 +45,15 @@ def quantization_of(tensor: Tensor) -> Quantization | None:
 
     Scales that are no positive numbers, or do not fit the shape, say nothing.
     """
-    found = tensor.quantization
-    if found is None or not all(0 < scale < inf for scale in found.scale):
+    quantization = tensor.quantization
+    if quantization is None or not all(0 < scale < inf for scale in quantization.scale):
         return None
-    several = len(found.scale) > 1
-    if several and dict(enumerate(tensor.shape)).get(found.axis) != len(found.scale):
+    several = len(quantization.scale) > 1
+    if several and dict(enumerate(tensor.shape)).get(quantization.axis) != len(quantization.scale):
         return None
     offset = BYTE_OFFSET if tensor.type is FileType.UINT8 else 0
-    zero_points = tuple(zero_point - offset for zero_point in found.zero_point)
-    return Quantization(found.scale, zero_points, found.axis if several else None)
+    zero_points = tuple(zero_point - offset for zero_point in quantization.zero_point)
+    return Quantization(quantization.scale, zero_points, quantization.axis if several else None)
 
 
 def type_of(tensor: Tensor, origin: Origin | None) -> TensorType:
@@ -82,7 +82,7 @@ def to_graph(tensor: Tensor, array: Array) -> Array:
 
 
 def from_graph(tensor: Tensor, array: Array) -> Array:
-    """Return what the graph has of a tensor as TFLite has it."""
+    """Return the graph's array of a tensor as TFLite has it."""
     match tensor.type:
         case FileType.UINT8:
             return other_sign(array)

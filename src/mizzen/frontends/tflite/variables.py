@@ -25,9 +25,12 @@ Name = tuple[str, str]
 
 def handles(subgraph: Subgraph) -> Iterator[tuple[int, Name]]:
     """Return the tensors of a subgraph that are handles, and whose."""
-    for row in subgraph.operators:
-        if row.kind == "VAR_HANDLE":
-            yield row.outputs[0], (row.options["container"] or "", row.options["shared_name"] or "")
+    for operator in subgraph.operators:
+        if operator.kind == "VAR_HANDLE":
+            yield (
+                operator.outputs[0],
+                (operator.options["container"] or "", operator.options["shared_name"] or ""),
+            )
 
 
 def assigned_last(subgraph: Subgraph) -> dict[int, int]:
@@ -37,46 +40,46 @@ def assigned_last(subgraph: Subgraph) -> dict[int, int]:
     """
     names = dict(handles(subgraph))
     values = {
-        names[row.inputs[0]]: row.inputs[1]
-        for row in subgraph.operators
-        if row.kind == "ASSIGN_VARIABLE" and row.inputs[0] in names
+        names[operator.inputs[0]]: operator.inputs[1]
+        for operator in subgraph.operators
+        if operator.kind == "ASSIGN_VARIABLE" and operator.inputs[0] in names
     }
     return {handle: values[name] for handle, name in names.items() if name in values}
 
 
 def held_unassigned(tensor: Tensor) -> Array:
-    """Return what a variable holds that was never assigned: bytes of the number for zero."""
+    """Return the contents of a variable that was never assigned: bytes of the number for zero."""
     dtype = tensor.dtype or np.dtype(np.uint8)
     zero = tensor.quantization.zero_point[0] if tensor.quantization else 0
-    row = np.zeros(tensor.shape, dtype)
-    row.view(np.uint8)[...] = zero & 0xFF
-    return row
+    values = np.zeros(tensor.shape, dtype)
+    values.view(np.uint8)[...] = zero & 0xFF
+    return values
 
 
 def is_in_branches(model: Model) -> bool:
     """Whether a subgraph besides the main one, and those for CALL_ONCE, uses variables."""
-    calls = (row for row in model.main.operators if row.kind == "CALL_ONCE")
-    known = {0, *(int(row.options["init_subgraph_index"]) for row in calls)}
+    calls = (call for call in model.main.operators if call.kind == "CALL_ONCE")
+    known = {0, *(int(call.options["init_subgraph_index"]) for call in calls)}
     return any(
-        row.kind in VARIABLE_KINDS
+        operator.kind in VARIABLE_KINDS
         for index, subgraph in enumerate(model.subgraphs)
-        for row in subgraph.operators
+        for operator in subgraph.operators
         if index not in known
     )
 
 
 def assigned_once(model: Model, call: Operator) -> dict[Name, Array] | None:
-    """Return what a CALL_ONCE assigns; None if it does anything but assign constants."""
-    found: dict[Name, Array] = {}
+    """Return the values that a CALL_ONCE assigns; None if it does anything but assign constants."""
+    assigned: dict[Name, Array] = {}
     subgraph = model.subgraphs[int(call.options["init_subgraph_index"])]
     names = dict(handles(subgraph))
-    for row in subgraph.operators:
-        if row.kind == "VAR_HANDLE":
+    for operator in subgraph.operators:
+        if operator.kind == "VAR_HANDLE":
             continue
         values = None
-        if row.kind == "ASSIGN_VARIABLE" and row.inputs[0] in names:
-            values = subgraph.tensors[row.inputs[1]].values
+        if operator.kind == "ASSIGN_VARIABLE" and operator.inputs[0] in names:
+            values = subgraph.tensors[operator.inputs[1]].values
         if values is None:
             return None
-        found[names[row.inputs[0]]] = values
-    return found
+        assigned[names[operator.inputs[0]]] = values
+    return assigned

@@ -43,9 +43,9 @@ class Arguments:
     @property
     def operator(self) -> str:
         """The name of the operator's row: ``mul`` for multiply too."""
-        found = row_of(self.node)
-        assert found is not None
-        return found.name
+        entry = row_of(self.node)
+        assert entry is not None
+        return entry.name
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ class Call(Arguments, ABC, Generic[Term]):
 
     @abstractmethod
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Term:
-        """Return what `build` makes of operands in the type and scale of the result.
+        """Return the result that `build` makes of operands in the type and scale of the result.
 
         operands  nodes, or numbers, which become constants of shape [1]
         """

@@ -24,7 +24,7 @@ def stored_inputs(data: bytes) -> tuple[bytes, ...]:
         return ()
     count = sum(name.startswith("data/") for name in inner)
     stored = [inner.get(f"data/{index}") for index in range(count)]
-    return tuple(row for row in stored if row is not None)
+    return tuple(contents for contents in stored if contents is not None)
 
 
 def _without_folder(data: bytes) -> dict[str, bytes]:

@@ -96,8 +96,8 @@ def _extents(value: Any) -> Iterator[Any]:
     if not isinstance(value, (tuple, list)):
         yield from getattr(value, "shape", ())
         return
-    for row in cast("Sequence[Any]", value):
-        yield from _extents(row)
+    for item in cast("Sequence[Any]", value):
+        yield from _extents(item)
 
 
 def _require_shapes(program: ExportedProgram) -> None:
@@ -109,9 +109,9 @@ def _require_shapes(program: ExportedProgram) -> None:
 
     class Comparing(torch.fx.Interpreter):
         def run_node(self, n: torch.fx.Node) -> Any:
-            found = super().run_node(n)
-            _require_same(n.name, found, n.meta.get("val"))
-            return found
+            result = super().run_node(n)
+            _require_same(n.name, result, n.meta.get("val"))
+            return result
 
     inputs = [node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"]
     modes = {value.fake_mode for value in inputs if hasattr(value, "fake_mode")}
@@ -121,55 +121,55 @@ def _require_shapes(program: ExportedProgram) -> None:
         Comparing(program.graph_module).run(*inputs, enable_io_processing=False)
 
 
-def _require_same(name: str, found: Any, said: Any) -> None:
+def _require_same(name: str, result: Any, said: Any) -> None:
     if isinstance(said, (tuple, list)):
-        for pair in zip(found, cast("Sequence[Any]", said), strict=True):
+        for pair in zip(result, cast("Sequence[Any]", said), strict=True):
             _require_same(name, *pair)
-    elif hasattr(said, "shape") and found.shape != said.shape:
-        raise ValueError(f"{name} has shape {list(found.shape)}, not {list(said.shape)}")
+    elif hasattr(said, "shape") and result.shape != said.shape:
+        raise ValueError(f"{name} has shape {list(result.shape)}, not {list(said.shape)}")
 
 
 def _checked(data: bytes) -> dict[str, bytes]:
     members = {key.partition("/")[2]: held for key, held in unpacked(data).items()}
     if PROGRAM not in members:
         raise ValueError(f"there is no {PROGRAM} in it")
-    found = dict(FIXED)
+    files = dict(FIXED)
     most_bytes = largest_unpacked(data)
     for folder in CONFIGURATIONS:
-        most_bytes -= _add_payload(members, folder, found, most_bytes)
-    found[PROGRAM] = json.dumps(cleaned(json.loads(members[PROGRAM]))).encode()
-    return {f"{FOLDER}/{key}": held for key, held in found.items()}
+        most_bytes -= _add_payload(members, folder, files, most_bytes)
+    files[PROGRAM] = json.dumps(cleaned(json.loads(members[PROGRAM]))).encode()
+    return {f"{FOLDER}/{key}": held for key, held in files.items()}
 
 
 def _add_payload(
-    members: Mapping[str, bytes], folder: str, found: dict[str, bytes], most_bytes: int
+    members: Mapping[str, bytes], folder: str, files: dict[str, bytes], most_bytes: int
 ) -> int:
     """Add the tensors of a folder to what was found; returns how many bytes they are."""
     path = folder + CONFIGURATIONS[folder]
     config = json.loads(members[path])["config"]
-    rows = {require_path(key): _payload(row) for key, row in config.items()}
-    total = sum(tensor_bytes(row["tensor_meta"]) for row in rows.values())
+    payloads = {require_path(key): _payload(each) for key, each in config.items()}
+    total = sum(tensor_bytes(each["tensor_meta"]) for each in payloads.values())
     if total > most_bytes:
         raise UnsafeProgramError(f"its tensors have {total} bytes, of which {most_bytes} may be")
-    for row in rows.values():
-        member = folder + row["path_name"]
-        if not members[member] and tensor_bytes(row["tensor_meta"]):
-            raise UnsafeProgramError(f"{row['path_name']} is empty, and a tensor is made of it")
-        found[member] = members[member]
-    found[path] = json.dumps({"config": rows}).encode()
+    for payload in payloads.values():
+        member = folder + payload["path_name"]
+        if not members[member] and tensor_bytes(payload["tensor_meta"]):
+            raise UnsafeProgramError(f"{payload['path_name']} is empty, and a tensor is made of it")
+        files[member] = members[member]
+    files[path] = json.dumps({"config": payloads}).encode()
     return total
 
 
-def _payload(row: Any) -> dict[str, Any]:
-    if row["use_pickle"] is not False or not _PAYLOAD.fullmatch(row["path_name"]):
+def _payload(payload: Any) -> dict[str, Any]:
+    if payload["use_pickle"] is not False or not _PAYLOAD.fullmatch(payload["path_name"]):
         raise UnsafeProgramError("it has an object of a Python class, which only a pickle can hold")
-    meta = row["tensor_meta"]
+    meta = payload["tensor_meta"]
     if meta["device"]["type"] != "cpu":
         raise UnsafeProgramError("a tensor is not on the CPU")
     layout(meta["layout"])
     return {
-        "path_name": row["path_name"],
-        "is_param": bool(row["is_param"]),
+        "path_name": payload["path_name"],
+        "is_param": bool(payload["is_param"]),
         "use_pickle": False,
         "tensor_meta": {**meta, "device": {"type": "cpu", "index": None}},
     }

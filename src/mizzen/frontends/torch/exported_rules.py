@@ -72,15 +72,17 @@ def cleaned(document: Json) -> Json:
         "graph_module": {
             "graph": _walk(module["graph"]),
             "signature": _walk(module["signature"]),
-            "module_call_graph": [_call(row) for row in module["module_call_graph"]],
+            "module_call_graph": [_call(entry) for entry in module["module_call_graph"]],
         },
-        "opset_version": {_name(key): int(row) for key, row in document["opset_version"].items()},
+        "opset_version": {
+            _name(key): int(version) for key, version in document["opset_version"].items()
+        },
         "range_constraints": {
-            _symbol(key): {"min_val": row["min_val"], "max_val": row["max_val"]}
-            for key, row in document["range_constraints"].items()
+            _symbol(key): {"min_val": bounds["min_val"], "max_val": bounds["max_val"]}
+            for key, bounds in document["range_constraints"].items()
         },
         "schema_version": {key: int(document["schema_version"][key]) for key in ("major", "minor")},
-        "verifiers": [_name(row) for row in document["verifiers"]],
+        "verifiers": [_name(verifier) for verifier in document["verifiers"]],
         "torch_version": _matching(r"[\w.+<=\-]{1,50}", document["torch_version"]),
         "guards_code": [],
     }
@@ -88,7 +90,7 @@ def cleaned(document: Json) -> Json:
 
 def tensor_bytes(meta: Json) -> int:
     """Return the bytes of a tensor whose sizes are numbers. Raises as `cleaned`."""
-    sizes = [_static(row) for row in meta["sizes"]]
+    sizes = [_static(size) for size in meta["sizes"]]
     return math.prod(sizes) * ELEMENT_BYTES.get(meta["dtype"], WIDEST_BYTES)
 
 
@@ -100,9 +102,9 @@ def require_path(text: object) -> str:
 def _walk(value: Json) -> Json:
     match value:
         case dict():
-            return {key: _field(key, row) for key, row in cast("dict[str, Json]", value).items()}
+            return {key: _field(key, item) for key, item in cast("dict[str, Json]", value).items()}
         case list():
-            return [_walk(row) for row in cast("list[Json]", value)]
+            return [_walk(item) for item in cast("list[Json]", value)]
         case _:
             return value
 
@@ -156,8 +158,8 @@ def _names(values: Json) -> Json:
 
 def computes_on_tensors(operator: str) -> bool:
     """Whether an operator, by a name such as ``torch.ops.aten.add.Tensor``, does nothing else."""
-    found = _OPERATOR.fullmatch(operator)
-    return found is not None and found[1] not in NOT_TENSORS
+    named = _OPERATOR.fullmatch(operator)
+    return named is not None and named[1] not in NOT_TENSORS
 
 
 def _target(value: Json) -> Json:
@@ -176,8 +178,8 @@ def _symbol(value: Json) -> Json:
 
 
 def _metadata(value: Json) -> Json:
-    rows = cast("dict[str, Json]", value).items()
-    return {key: _CONTROL.sub(" ", str(text)) for key, text in rows if key in KEPT_METADATA}
+    texts = cast("dict[str, Json]", value).items()
+    return {key: _CONTROL.sub(" ", str(text)) for key, text in texts if key in KEPT_METADATA}
 
 
 def _device(value: Json) -> Json:
@@ -189,20 +191,20 @@ def _device(value: Json) -> Json:
 
 
 def _tensor_values(value: Json) -> Json:
-    found = _by_name(value)
-    for name, meta in found.items():
-        if any("as_expr" in row for row in meta["sizes"]):
+    metas = _by_name(value)
+    for name, meta in metas.items():
+        if any("as_expr" in each for each in meta["sizes"]):
             continue
         size = tensor_bytes(meta)
         if size > MOST_TENSOR_BYTES:
             raise UnsafeProgramError(
                 f"tensor {name} has {size} bytes, more than the {MOST_TENSOR_BYTES} of one tensor"
             )
-    return found
+    return metas
 
 
 def _by_name(value: Json) -> Json:
-    return {cast("str", _name(key)): _walk(row) for key, row in value.items()}
+    return {cast("str", _name(key)): _walk(item) for key, item in value.items()}
 
 
 def _static(size: Json) -> int:
@@ -214,19 +216,19 @@ def _static(size: Json) -> int:
     return value
 
 
-def _call(row: Json) -> Json:
+def _call(entry: Json) -> Json:
     """The entry of a module; the tree of its arguments names types, which PyTorch would import."""
-    found: dict[str, Json] = {"fqn": require_path(row["fqn"]), "signature": None}
-    given = row["signature"]
+    kept: dict[str, Json] = {"fqn": require_path(entry["fqn"]), "signature": None}
+    given = entry["signature"]
     if given is not None:
-        found["signature"] = {
+        kept["signature"] = {
             "inputs": _walk(given["inputs"]),
             "outputs": _walk(given["outputs"]),
             "in_spec": _tree(given["in_spec"], are_names=True),
             "out_spec": _tree(given["out_spec"], are_names=False),
             "forward_arg_names": _names(given.get("forward_arg_names")),
         }
-    return found
+    return kept
 
 
 def _tree(text: Json, *, are_names: bool) -> str:

@@ -20,18 +20,18 @@ def taken(b: Builder, value: Value, axis: int, count: int, places: Value) -> Val
     """
     order, rest = _in_front(value, axis, count)
     turned = permuted(b, value, order)
-    rows = reshape(b, turned, (1, _size(value, axis, count), prod(rest)))
+    lifted = reshape(b, turned, (1, _size(value, axis, count), prod(rest)))
     flat = reshape(b, places, (1, places.type.elements))
-    found = _gathered(b, rows, flat)
-    return _put_back(b, reshape(b, found, (*places.shape, *rest)), axis, places.type.rank)
+    gathered = _gathered(b, lifted, flat)
+    return _put_back(b, reshape(b, gathered, (*places.shape, *rest)), axis, places.type.rank)
 
 
-def _gathered(b: Builder, rows: Value, places: Value) -> Value:
+def _gathered(b: Builder, lifted: Value, places: Value) -> Value:
     """Take rows; truth values, which GATHER does not have, as bytes."""
-    if rows.dtype is not DType.BOOL:
-        return b("GATHER", rows, places, quantization=rows.quantization)
-    found = b("GATHER", b("CAST", rows, dtype=DType.INT8), places)
-    return b("CAST", found, dtype=DType.BOOL)
+    if lifted.dtype is not DType.BOOL:
+        return b("GATHER", lifted, places, quantization=lifted.quantization)
+    gathered = b("GATHER", b("CAST", lifted, dtype=DType.INT8), places)
+    return b("CAST", gathered, dtype=DType.BOOL)
 
 
 def written(b: Builder, value: Value, axis: int, count: int, places: Value, values: Value) -> Value:
@@ -41,12 +41,12 @@ def written(b: Builder, value: Value, axis: int, count: int, places: Value, valu
     """
     order, rest = _in_front(value, axis, count)
     turned = permuted(b, value, order)
-    rows = reshape(b, turned, (1, _size(value, axis, count), prod(rest)))
+    lifted = reshape(b, turned, (1, _size(value, axis, count), prod(rest)))
     flat = reshape(b, places, (1, places.type.elements))
     new_order, _ = _in_front(values, axis, places.type.rank)
     new = reshape(b, permuted(b, values, new_order), (1, places.type.elements, prod(rest)))
-    found = b("SCATTER", rows, flat, new, quantization=value.quantization)
-    return _put_back(b, reshape(b, found, turned.shape), axis, count)
+    scattered = b("SCATTER", lifted, flat, new, quantization=value.quantization)
+    return _put_back(b, reshape(b, scattered, turned.shape), axis, count)
 
 
 def numbered(b: Builder, indices: Sequence[Value], sizes: Sequence[int]) -> Value:
@@ -94,6 +94,6 @@ def _in_front(value: Value, axis: int, count: int) -> tuple[list[int], list[int]
 
 
 def _put_back(b: Builder, value: Value, axis: int, count: int) -> Value:
-    """Bring the first `count` dimensions behind the `axis` that follow them."""
+    """Bring the first `count` dimensions after the `axis` that follow them."""
     back = [*range(count, count + axis), *range(count), *range(count + axis, value.type.rank)]
     return permuted(b, value, back)

@@ -63,7 +63,7 @@ def sliced(b: Builder, value: Value, axis: int, start: int, size: int) -> Value:
 
 
 def concat(b: Builder, parts: Sequence[Value], axis: int) -> Value:
-    """Put values one behind the other, in lists of lists where they are many."""
+    """Put values one after the other, in lists of lists where they are many."""
     if len(parts) == 1:
         return parts[0]
     if len(parts) <= LIST_SIZE:
@@ -134,7 +134,7 @@ def fit(
 
 
 def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Return what is meant for height and width; one dimension is the width."""
+    """Return the numbers for height and width; one dimension is the width."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
         return lead, int(items[0])
@@ -170,11 +170,13 @@ def need_batch(call: Arguments, rank: int) -> None:
     )
 
 
-def window_pair(value: Sequence[int] | int, row: bool = False, lead: int = 1) -> tuple[int, int]:
-    """Return what is meant for height and width; one number is both, or that of one row."""
+def window_pair(
+    value: Sequence[int] | int, is_line: bool = False, lead: int = 1
+) -> tuple[int, int]:
+    """Return the numbers for height and width; one number is both, or that of one row."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
-        return (lead if row else int(items[0])), int(items[0])
+        return (lead if is_line else int(items[0])), int(items[0])
     return int(items[0]), int(items[1])
 
 
@@ -303,14 +305,14 @@ def _part(b: Builder, axis: int, start: int, size: int, shape: Sequence[int]) ->
 
 
 def cat(call: Call[Term]) -> Term:
-    """Put tensors one behind the other along one dimension."""
+    """Put tensors one after the other along one dimension."""
     nodes = [node for node in call["tensors"] if node.meta["val"].numel()]
     axis = int(call["dim"]) % len(call.shape)
     return call.alike(nodes, lambda *values: concat(call.b, values, axis))
 
 
 def stack(call: Call[Term]) -> Term:
-    """Put tensors one behind the other along a new dimension."""
+    """Put tensors one after the other along a new dimension."""
     b, axis = call.b, int(call["dim"]) % len(call.shape)
     shape = [1 if index == axis else extent for index, extent in enumerate(call.shape)]
     return call.alike(
@@ -334,7 +336,7 @@ def slice_scatter(call: Call[Term]) -> Term:
 
 
 def _put_between(b: Builder, value: Value, other: Value, axis: int, start: int, step: int) -> Value:
-    """Replace every so-many-th element along an axis from a first one on.
+    """Replace each `step`-th element along an axis from a first one on.
 
     As many as are followed by others up to the next are the first columns of a matrix.
     """
@@ -344,11 +346,11 @@ def _put_between(b: Builder, value: Value, other: Value, axis: int, start: int, 
     end = start + count * step
     parts = [sliced(b, value, axis, 0, start)] if start else []
     if count:
-        rows = sliced(b, value, axis, start, count * step)
-        rows = reshape(b, rows, (*before, count, step, *after))
+        cut = sliced(b, value, axis, start, count * step)
+        cut = reshape(b, cut, (*before, count, step, *after))
         new = reshape(b, sliced(b, other, axis, 0, count), (*before, count, 1, *after))
-        rows = concat(b, [new, sliced(b, rows, axis + 1, 1, step - 1)], axis + 1)
-        parts.append(reshape(b, rows, (*before, count * step, *after)))
+        cut = concat(b, [new, sliced(b, cut, axis + 1, 1, step - 1)], axis + 1)
+        parts.append(reshape(b, cut, (*before, count * step, *after)))
     if size > count:
         parts.append(sliced(b, other, axis, count, 1))
         end += 1
@@ -384,7 +386,7 @@ def expand(call: Call[Term]) -> Term:
 
 
 def repeat_interleave(call: Call[Term]) -> Term:
-    """Copy each index of a dimension, one behind the other; all elements where none is named."""
+    """Copy each index of a dimension, one after the other; all elements where none is named."""
     b, count, given = call.b, int(call["repeats"]), call.shape_of("self")
     axis = call.axis() if call.given("dim") else len(given) - 1
     front, rest = prod(given[: axis + 1]), prod(given[axis + 1 :])
@@ -497,8 +499,8 @@ def stepped(b: Builder, value: Value, axis: int, start: int, step: int, count: i
         border[2 * axis + 1] = lacking
         value = padded(b, value, border, b.constant(np.zeros(1, value.dtype.numpy), value.dtype))
     value = sliced(b, value, axis, start, span)
-    rows = [*shape[:axis], count, step, *shape[axis + 1 :]]
-    value = sliced(b, reshape(b, value, rows), axis + 1, 0, 1)
+    extents = [*shape[:axis], count, step, *shape[axis + 1 :]]
+    value = sliced(b, reshape(b, value, extents), axis + 1, 0, 1)
     return reshape(b, value, [*shape[:axis], count, *shape[axis + 1 :]])
 
 
@@ -522,13 +524,13 @@ def pixel_unshuffle(call: Call[Term]) -> Term:
     """Make channels of pixels: [..., C, H*r, W*r] -> [..., C*r*r, H, W]."""
     ratio = int(call["downscale_factor"])
     *front, channels, height, width = call.shape_of("self")
-    planes, rows, columns = prod(front) * channels, height // ratio, width // ratio
+    planes, lines, columns = prod(front) * channels, height // ratio, width // ratio
 
     def move(value: Value) -> Value:
         b = call.b
-        value = reshape(b, value, (planes, rows, ratio, width))
+        value = reshape(b, value, (planes, lines, ratio, width))
         value = permuted(b, value, (0, 2, 1, 3))
-        value = reshape(b, value, (planes * ratio, rows, columns, ratio))
+        value = reshape(b, value, (planes * ratio, lines, columns, ratio))
         return reshape(b, permuted(b, value, (0, 3, 1, 2)), call.shape)
 
     return call.moved(move)

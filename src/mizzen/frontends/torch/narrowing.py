@@ -1,8 +1,8 @@
 """Indices of 64 bits, which PyTorch has, as integers of 32 bits, which NPUs have.
 
-PyTorch's indices come and go in 64 bits. In front of an operator that looks up by a computed index,
-and behind one that finds an index, the index is put in 32 bits and back: as operators of PyTorch's,
-so that whoever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
+PyTorch's indices come and go in 64 bits. Before an operator that looks up by a computed index,
+and after one that finds an index, the index is put in 32 bits and back: as operators of PyTorch's,
+so that whatever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
 index that leaves or enters is the edge of an NPU's part, like rounding to integers.
 """
 
@@ -104,14 +104,14 @@ def _concerned(node: Any) -> bool:
 
 def _indices(node: Any) -> Iterator[tuple[Any, Bound]]:
     """Return the computed indices of 64 bits that a node looks up by."""
-    row = row_of(node) if node.op == "call_function" else None
-    if row is None or row.name not in LOOKED_UP:
+    entry = row_of(node) if node.op == "call_function" else None
+    if entry is None or entry.name not in LOOKED_UP:
         return
-    name, counts_back = LOOKED_UP[row.name]
+    name, counts_back = LOOKED_UP[entry.name]
     call = Arguments(node)
     given: Any = call[name]
-    rows: Any = [(None, given)] if hasattr(given, "meta") else enumerate(given)
-    for axis, index in rows:
+    pairs: Any = [(None, given)] if hasattr(given, "meta") else enumerate(given)
+    for axis, index in pairs:
         if _is_wide(index) and not is_widening(index):
             yield index, Bound(_extent(call, axis), counts_back)
 
@@ -134,12 +134,12 @@ def _finds(node: Any) -> bool:
     if str(node.target) == GETITEM:
         source = row_of(node.args[0])
         return source is not None and source.name in ("max", "min")
-    row = row_of(node)
-    return row is not None and row.name in FINDERS
+    entry = row_of(node)
+    return entry is not None and entry.name in FINDERS
 
 
 def found_below(node: Any) -> float:
-    """Return what an index that a node finds is below; infinity for another node."""
+    """Return the bound that an index that a node finds is below; infinity for another node."""
     if not _finds(node):
         return inf
     call = Arguments(node.args[0] if str(node.target) == GETITEM else node)

@@ -56,7 +56,7 @@ def without_gradient(function: Callable[..., Any], *arguments: Any, **named: Any
 
 
 def results_of(node: Any) -> tuple[Any, ...]:
-    """Return what export knows of a node's results: one, or those of a tuple."""
+    """Return the results of a node as export knows them: one, or those of a tuple."""
     value: Any = node.meta.get("val")
     return tuple(value) if type(value) in (tuple, list) else (value,)
 
@@ -170,8 +170,8 @@ def placeholder_tensor(exported: ExportedProgram, name: str) -> Any:
     for table in (signature.inputs_to_parameters, signature.inputs_to_buffers):
         if name in table:
             target = table[name]
-            found = exported.state_dict.get(target)
-            return exported.constants[target] if found is None else found
+            tensor = exported.state_dict.get(target)
+            return exported.constants[target] if tensor is None else tensor
     return exported.constants[signature.inputs_to_lifted_tensor_constants[name]]
 
 
@@ -309,8 +309,8 @@ def _depends_on_data(shape: Iterable[Any]) -> bool:
     """Whether an extent is a symbol that export made for a number in a tensor."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
-    found: Any = free_unbacked_symbols
-    return any(type(extent) is not int and bool(found(extent)) for extent in shape)
+    symbols_of: Any = free_unbacked_symbols
+    return any(type(extent) is not int and bool(symbols_of(extent)) for extent in shape)
 
 
 CONTROL_FLOW = ("cond", "while_loop", "map", "scan")

@@ -73,10 +73,10 @@ def dimensions(call: Call[Any], mode: ResizeMode) -> tuple[Dimension, Dimension]
     """Return rows and columns; one dimension is columns."""
     given, spatial = call.shape_of(call.first), len(call.shape) - 2
     before, after = (1, *given[2:])[-2:], (1, *call.shape[2:])[-2:]
-    rows, columns = (
+    lines, columns = (
         _dimension(call, mode, before[axis], after[axis], axis - (2 - spatial)) for axis in (0, 1)
     )
-    return rows, columns
+    return lines, columns
 
 
 def _dimension(call: Call[Any], mode: ResizeMode, before: int, after: int, axis: int) -> Dimension:
@@ -130,8 +130,8 @@ class Resizing:
 
 def resizing(call: Call[Any], mode: ResizeMode) -> Resizing | None:
     """Return how RESIZE does what a node does; None where its scale is not a small fraction."""
-    rows, columns = (each.numbers(mode) for each in dimensions(call, mode))
-    if rows is None or columns is None:
+    lines, columns = (each.numbers(mode) for each in dimensions(call, mode))
+    if lines is None or columns is None:
         return None
-    pairs = zip(rows[2:], columns[2:], strict=True)
-    return Resizing(mode, (*rows[:2], *columns[:2]), *pairs)
+    pairs = zip(lines[2:], columns[2:], strict=True)
+    return Resizing(mode, (*lines[:2], *columns[:2]), *pairs)

@@ -110,9 +110,9 @@ def transposed_kernel(call: Call[Any], weight: Array) -> Array:
     for axis, step in zip(range(2, weight.ndim), _steps(call, weight.ndim - 2), strict=True):
         shape = list(weight.shape)
         shape[axis] = (shape[axis] - 1) * step + 1
-        found: Array = np.zeros(shape, weight.dtype)
-        found.swapaxes(0, axis)[::step] = weight.swapaxes(0, axis)
-        weight = found
+        spread: Array = np.zeros(shape, weight.dtype)
+        spread.swapaxes(0, axis)[::step] = weight.swapaxes(0, axis)
+        weight = spread
     groups = np.split(weight, int(call["groups"]))
     return channels_last_kernel(np.concatenate(groups, axis=1).swapaxes(0, 1))
 
@@ -154,16 +154,16 @@ class Window:
     @staticmethod
     def of(call: Call[Any], spatial: int) -> Window:
         """Take a node apart; `spatial` is 2, or 1 for one row."""
-        row = spatial == 1
-        kernel = window_pair(call["kernel_size"], row)
-        stride = window_pair(call["stride"], row) if call["stride"] else kernel
-        high, wide = window_pair(call["padding"], row, 0)
-        dilation = window_pair(call.arguments.get("dilation", 1), row)
+        is_line = spatial == 1
+        kernel = window_pair(call["kernel_size"], is_line)
+        stride = window_pair(call["stride"], is_line) if call["stride"] else kernel
+        high, wide = window_pair(call["padding"], is_line, 0)
+        dilation = window_pair(call.arguments.get("dilation", 1), is_line)
         call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
         return Window(kernel, stride, (high, high, wide, wide))
 
     def covering(self, source: Value, counts: Pair) -> Window:
-        """Pad behind as far as the last of some windows reaches (``ceil_mode``)."""
+        """Pad at the end as far as the last of some windows reaches (``ceil_mode``)."""
         pads = list(self.pads)
         for axis in (0, 1):
             needed = (counts[axis] - 1) * self.stride[axis] + self.kernel[axis]
@@ -255,17 +255,17 @@ def adaptive(call: Call[Any], value: Value, pool: Pool) -> Value:
     """Pool windows that cut an image; one operation where all are of one size and in step."""
     b, spatial = call.b, spatial_of(call)
     source, counts = image(b, value, spatial), _counts(call)
-    rows, columns = (cuts_of(source.shape[1 + axis], counts[axis]) for axis in (0, 1))
-    row, column = regular_step(rows), regular_step(columns)
-    if row and column:
-        window = Window((row[0], column[0]), (row[1], column[1]))
-        found = pool(*window.fitted(b, source))
+    bands, columns = (cuts_of(source.shape[1 + axis], counts[axis]) for axis in (0, 1))
+    down, column = regular_step(bands), regular_step(columns)
+    if down and column:
+        window = Window((down[0], column[0]), (down[1], column[1]))
+        shrunk = pool(*window.fitted(b, source))
     else:
         lines = [
-            concat(b, [_tile(b, source, line, cut, pool) for cut in columns], 2) for line in rows
+            concat(b, [_tile(b, source, line, cut, pool) for cut in columns], 2) for line in bands
         ]
-        found = concat(b, lines, 1)
-    return channels_first(b, found, call.shapes[0])
+        shrunk = concat(b, lines, 1)
+    return channels_first(b, shrunk, call.shapes[0])
 
 
 def _tile(b: Builder, source: Value, line: Pair, cut: Pair, pool: Pool) -> Value:

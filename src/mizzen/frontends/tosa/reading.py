@@ -104,10 +104,10 @@ class _Block:
         self._graph = Graph(record["name"] or "main")
         self._values: dict[str, Value] = {}
         self._tensors: dict[str, Tensor] = {}
-        for row in record["tensors"] or ():
-            self._declare(tensor(row, file.file))
-        for row in record["shapes"] or ():
-            self._declare(shape_tensor(row, file.file))
+        for declaration in record["tensors"] or ():
+            self._declare(tensor(declaration, file.file))
+        for declaration in record["shapes"] or ():
+            self._declare(shape_tensor(declaration, file.file))
 
     def graph(self) -> Graph:
         """Return the block as a graph."""
@@ -117,8 +117,8 @@ class _Block:
         for declared in self._tensors.values():
             if declared.variable is not None and declared.variable not in self._file.declared:
                 self._variable(declared, declared.variable)
-        for index, row in enumerate(self._record["operators"] or ()):
-            self._operator(index, row)
+        for index, operator in enumerate(self._record["operators"] or ()):
+            self._operator(index, operator)
         here = Origin(model=self._file.file)
         self._graph.set_outputs(self._value(name, here) for name in self._record["outputs"] or ())
         return self._graph
@@ -143,11 +143,11 @@ class _Block:
             origin=Origin(model=self._file.file, kind="VARIABLE", name=name),
         )
 
-    def _operator(self, index: int, row: Record) -> None:
-        inputs: list[str] = row["inputs"] or []
-        outputs: list[str] = row["outputs"] or []
+    def _operator(self, index: int, operator: Record) -> None:
+        inputs: list[str] = operator["inputs"] or []
+        outputs: list[str] = operator["outputs"] or []
         origin = Origin(model=self._file.file, operator=index, name=outputs[0] if outputs else None)
-        kind = _kind(row, origin)
+        kind = _kind(operator, origin)
         origin = Origin(origin.model, origin.operator, kind, origin.name)
         match kind:
             case "VARIABLE":
@@ -162,7 +162,7 @@ class _Block:
                 attributes = {"name": self._variable_of(outputs, origin).variable}
                 self._add(kind, inputs, [], attributes, origin)
             case _:
-                attributes = attributes_of(kind, row["attribute"], self._type(inputs), origin)
+                attributes = attributes_of(kind, operator["attribute"], self._type(inputs), origin)
                 self._add(kind, inputs, outputs, self._with_bodies(attributes, origin), origin)
 
     def _add(
@@ -232,16 +232,16 @@ class _Block:
         self._values[name] = value
 
 
-def _kind(row: Record, origin: Origin) -> str:
-    kind = KINDS.get(row["op"])
+def _kind(operator: Record, origin: Origin) -> str:
+    kind = KINDS.get(operator["op"])
     if kind is None:
         raise fail(
             "E154",
             f"an operator must be one of TOSA 1.0, numbered 1 to {max(KINDS)}, and is "
-            f"number {row['op']}",
+            f"number {operator['op']}",
             origin=origin,
         )
-    member = row["attribute"]
+    member = operator["attribute"]
     if kind == "IDENTITY" and isinstance(member, Member):
         return ACCESSES.get(member.table, kind)
     return kind

@@ -36,24 +36,24 @@ class Tensor:
     variable: str | None
 
 
-def tensor(row: Record, file: str) -> Tensor:
+def tensor(record: Record, file: str) -> Tensor:
     """Take a tensor's declaration. Raises E154 for its type, E156 for its shape."""
-    name: str = row["name"] or ""
-    shape = _shape(row, name, file)
-    data: Any = row["data"]
+    name: str = record["name"] or ""
+    shape = _shape(record, name, file)
+    data: Any = record["data"]
     if data is not None and not len(data) and prod(shape):
         data = None
-    variable = (row["variable_name"] or name) if row["variable"] else None
-    return Tensor(name, TensorType(shape, _type(row["type"], name, file)), data, variable)
+    variable = (record["variable_name"] or name) if record["variable"] else None
+    return Tensor(name, TensorType(shape, _type(record["type"], name, file)), data, variable)
 
 
-def shape_tensor(row: Record, file: str) -> Tensor:
+def shape_tensor(record: Record, file: str) -> Tensor:
     """Take a shape's declaration. Raises E156 for its rank."""
-    name: str = row["name"] or ""
-    if row["rank"] > 2 * MAX_RANK:  # that of PAD has two elements a dimension
-        raise _bad_shape(name, f"rank {row['rank']}", file)
-    data = np.zeros(0, np.uint8) if row["data"] is None else row["data"]
-    return Tensor(name, TensorType((row["rank"],), DType.SHAPE), data, None)
+    name: str = record["name"] or ""
+    if record["rank"] > 2 * MAX_RANK:  # that of PAD has two elements a dimension
+        raise _bad_shape(name, f"rank {record['rank']}", file)
+    data = np.zeros(0, np.uint8) if record["data"] is None else record["data"]
+    return Tensor(name, TensorType((record["rank"],), DType.SHAPE), data, None)
 
 
 def elements(declared: Tensor, origin: Origin) -> Array:
@@ -89,10 +89,10 @@ def _type(number: int, name: str, file: str) -> DType:
     return DType[known]
 
 
-def _shape(row: Record, name: str, file: str) -> tuple[int, ...]:
-    numbers: Any = row["shape"]
+def _shape(record: Record, name: str, file: str) -> tuple[int, ...]:
+    numbers: Any = record["shape"]
     shape = () if numbers is None else tuple(map(int, numbers[: MAX_RANK + 1]))
-    if row["is_unranked"]:
+    if record["is_unranked"]:
         raise _bad_shape(name, "no rank", file)
     if len(shape) > MAX_RANK:
         raise _bad_shape(name, f"over {MAX_RANK} dimensions", file)

@@ -62,22 +62,24 @@ class _Surroundings:
 
 
 def _surroundings(mapping: Mapping) -> list[_Surroundings]:
-    found = [_Surroundings({}, {}, [], []) for _ in mapping.tiles]
+    surroundings = [_Surroundings({}, {}, [], []) for _ in mapping.tiles]
     for index, message in enumerate(mapping.messages):
-        found[message.source].sent.append(index)
+        surroundings[message.source].sent.append(index)
         for target in message.targets:
-            found[target].received.setdefault(message.tensor, []).append(index)
+            surroundings[target].received.setdefault(message.tensor, []).append(index)
     for index, tile in enumerate(mapping.tiles):
         if tile.sums_into is not None:
-            found[tile.sums_into].givers.append(index)
+            surroundings[tile.sums_into].givers.append(index)
             if mapping.tiles[tile.sums_into].element == tile.element:
-                found[tile.sums_into].local.setdefault(None, []).append(index)
+                surroundings[tile.sums_into].local.setdefault(None, []).append(index)
     for tiles in mapping.tiles_of_element.values():
-        _find_local(mapping, tiles, found)
-    return found
+        _find_local(mapping, tiles, surroundings)
+    return surroundings
 
 
-def _find_local(mapping: Mapping, tiles: tuple[int, ...], found: list[_Surroundings]) -> None:
+def _find_local(
+    mapping: Mapping, tiles: tuple[int, ...], surroundings: list[_Surroundings]
+) -> None:
     """Add the tiles of one element whose output others of it take."""
     layers = mapping.network.layers
     givers: dict[int, list[int]] = {}
@@ -88,14 +90,14 @@ def _find_local(mapping: Mapping, tiles: tuple[int, ...], found: list[_Surroundi
     for index in tiles if len(tiles) > 1 else ():
         for tensor in dict.fromkeys(layers[mapping.tiles[index].layer].inputs):
             if tensor in givers:
-                found[index].local[tensor] = givers[tensor]
+                surroundings[index].local[tensor] = givers[tensor]
 
 
 def _element(
     mapping: Mapping, element: int, tiles: tuple[int, ...], around: list[_Surroundings]
 ) -> ElementProgram:
-    rows = mapping.tiles
-    replicas = sorted({rows[tile].replica for tile in tiles})
+    of_mapping = mapping.tiles
+    replicas = sorted({of_mapping[tile].replica for tile in tiles})
     if len(replicas) > 1:
         shown = ", ".join(map(str, replicas))
         raise fail(
@@ -103,7 +105,9 @@ def _element(
             f"{mapping.machine.element_name(element)} must have tiles of one replica, not of "
             f"replicas {shown}",
         )
-    order = sorted(tiles, key=lambda tile: (rows[tile].layer, rows[tile].sums_into is None, tile))
+    order = sorted(
+        tiles, key=lambda tile: (of_mapping[tile].layer, of_mapping[tile].sums_into is None, tile)
+    )
     layout = Layout(mapping)
     placed = {tile: layout.add(tile) for tile in order}
     instructions = tuple(

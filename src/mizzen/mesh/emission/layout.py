@@ -1,6 +1,6 @@
 """Where what a tile keeps lies in the memory of its element.
 
-What it keeps is the mapping's rule (`mizzen.mesh.mapping.memory`). Regions lie one behind the other
+What it keeps is the mapping's rule (`mizzen.mesh.mapping.memory`). Regions lie one after the other
 in the order of tiles; none shares its bytes with another.
 """
 
@@ -37,23 +37,23 @@ class Layout:
 
     def add(self, tile: int) -> TileRegions:
         """Add the regions of a tile."""
-        found = TileRegions({}, {})
+        regions = TileRegions({}, {})
         for holding in holdings_of(self.mapping, tile):
             index = self._place(holding)
             match holding.part:
                 case Part.CONSTANTS:
-                    found.constants = index
+                    regions.constants = index
                 case Part.INPUT:
                     assert holding.tensor is not None
-                    found.inputs[holding.tensor] = index
+                    regions.inputs[holding.tensor] = index
                 case Part.SUMS:
                     assert holding.giver is not None
-                    found.sums[holding.giver] = index
+                    regions.sums[holding.giver] = index
                 case Part.OUTPUT:
-                    found.output = index
+                    regions.output = index
                 case Part.SCRATCH:
                     pass
-        return found
+        return regions
 
     def _place(self, holding: Holding) -> int:
         kind = RegionKind(holding.part.value)

@@ -44,14 +44,14 @@ def reference(network: Network, inputs: Sequence[Array]) -> dict[int, Array]:
     if network.graph is None:
         return _layer_by_layer(network, inputs)
     tensors = {value: index for index, value in enumerate(network.values)}
-    found = dict(zip(network.inputs, inputs, strict=True))
+    known = dict(zip(network.inputs, inputs, strict=True))
 
     def keep(value: Value, array: Array) -> None:
         if value in tensors:
-            found[tensors[value]] = array
+            known[tensors[value]] = array
 
     evaluate_batch(network.graph, inputs, len(inputs[0]), trace=keep, custom=custom_kernel())
-    return found
+    return known
 
 
 def _layer_by_layer(network: Network, inputs: Sequence[Array]) -> dict[int, Array]:
@@ -73,15 +73,15 @@ def compare(
     inputs  `[images, *shape]` for each of the network's inputs
     """
     expected = reference(program.network, inputs)
-    found = execute(program, inputs, engine, all_tensors=True).tensors
+    executed = execute(program, inputs, engine, all_tensors=True).tensors
     return tuple(
-        _difference(program.network, index, found[index], expected[index])
+        _difference(program.network, index, executed[index], expected[index])
         for index in sorted(expected)
     )
 
 
-def _difference(network: Network, index: int, found: Array, expected: Array) -> TensorDifference:
+def _difference(network: Network, index: int, executed: Array, expected: Array) -> TensorDifference:
     name = network.tensors[index].name
-    distance = np.abs(found.astype(np.int64) - expected.astype(np.int64))
+    distance = np.abs(executed.astype(np.int64) - expected.astype(np.int64))
     differing, greatest = int(np.count_nonzero(distance)), int(distance.max(initial=0))
     return TensorDifference(index, name, distance.size, differing, greatest)

@@ -19,7 +19,7 @@ from mizzen.reference import CustomKernel
 
 
 def custom_kernel() -> CustomKernel:
-    """Return what computes CUSTOM operations of several inferences at once."""
+    """Return the kernel of CUSTOM operations of several inferences at once."""
     return _Kernels()
 
 
@@ -35,13 +35,13 @@ class _Kernels:
             for place, is_unsigned in part.inputs
         ]
         made = kernels.run(given, len(operands[0]))
-        found: dict[int, Array] = {
+        arrays: dict[int, Array] = {
             place: other_sign(array) if is_unsigned else array
             for (place, is_unsigned), array in zip(part.outputs, made, strict=True)
         }
         return [
-            found[place].reshape(len(operands[0]), *value.shape)
-            if place in found
+            arrays[place].reshape(len(operands[0]), *value.shape)
+            if place in arrays
             else np.zeros((len(operands[0]), *value.shape), value.dtype.numpy)
             for place, value in enumerate(operation.results)
         ]

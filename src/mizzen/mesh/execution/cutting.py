@@ -140,12 +140,12 @@ class _Cutting:
         constant = value.constant
         if constant is not None:
             return self.graph.constant(self._part(value, constant, need), value.dtype)
-        have, found = self.wanted.boxes[value], self.built[value]
+        have, built = self.wanted.boxes[value], self.built[value]
         if have == need:
-            return found
+            return built
         start = np.array([first for first, _ in within(need, have)])
         operands = (
-            found,
+            built,
             self.graph.constant(start, DType.SHAPE),
             self.graph.constant(shape_of(need), DType.SHAPE),
         )

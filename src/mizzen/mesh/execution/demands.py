@@ -31,7 +31,7 @@ CHANNELS_LAST = -1
 class Demands:
     """What a box of a value needs.
 
-    order       the operations, each behind those whose results it takes; constants left out
+    order       the operations, each after those whose results it takes; constants left out
     boxes       the box of each value that is computed or taken
     needs       what each operation takes of its operands
     attributes  that are others for a box than for the whole
@@ -46,24 +46,24 @@ class Demands:
 
 
 def demands(chain: Graph, last: Value, box: Box, channels: Span | None) -> Demands:
-    """Return what a box of a value needs; `channels` are those that a convolution sums over.
+    """Return the demands of a box of a value; `channels` are those that a convolution sums over.
 
     Raises E531 where an operation cannot be computed in parts.
     """
-    found = Demands([], {last: box})
+    demanded = Demands([], {last: box})
     for operation in reversed(chain.sorted()):
-        wanted = [found.boxes[value] for value in operation.results if value in found.boxes]
+        wanted = [demanded.boxes[value] for value in operation.results if value in demanded.boxes]
         if not wanted or operation.operands == []:
             continue
         needs, attributes = _needs(operation, wanted[0], channels)
-        found.order.insert(0, operation)
-        found.needs[operation] = tuple(needs)
-        found.attributes[operation] = attributes
+        demanded.order.insert(0, operation)
+        demanded.needs[operation] = tuple(needs)
+        demanded.attributes[operation] = attributes
         for value, need in zip(operation.operands, needs, strict=True):
             if isinstance(need, tuple) and value.constant is None:
-                have = found.boxes.get(value)
-                found.boxes[value] = need if have is None else _hull(have, need)
-    return found
+                have = demanded.boxes.get(value)
+                demanded.boxes[value] = need if have is None else _hull(have, need)
+    return demanded
 
 
 def _hull(one: Box, other: Box) -> Box:
@@ -193,11 +193,11 @@ def _pool(
 def _matmul(
     operation: tensor_operators.Matmul, box: Box, _: Span | None
 ) -> tuple[list[Need], Attributes]:
-    first, rows, columns = box
+    first, lines, columns = box
     depth = (0, operation.operand.shape[2])
     zero_points = operation.operands[2:]
     return [
-        (first, rows, depth),
+        (first, lines, depth),
         (first, depth, columns),
         *(box_of(each.shape) for each in zero_points),
     ], {}
@@ -224,7 +224,7 @@ def _known(value: Value) -> list[int]:
 
 
 def _pad(operation: data_layout.Pad, box: Box, _: Span | None) -> tuple[list[Need], Attributes]:
-    """Return what a box with padding needs; nothing of the operand if all of it is padding."""
+    """Return the needs of a box with padding; nothing of the operand if all of it is padding."""
     before = _known(operation.padding)[::2]
     taken, around = list[Span](), list[int]()
     for (start, stop), offset, extent in zip(box, before, operation.operand.shape, strict=True):

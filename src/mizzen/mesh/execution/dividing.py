@@ -22,24 +22,24 @@ def divide(program: MeshProgram, workers: int) -> tuple[tuple[int, ...], ...]:
     parts: those of a replica that is divided work on different images at the same time.
     """
     workers = max(workers, 1)
-    rows = sorted(program.elements, key=_place)
-    total = list(accumulate((_cost(row) for row in rows), initial=0))
+    elements = sorted(program.elements, key=_place)
+    total = list(accumulate((_cost(each) for each in elements), initial=0))
     parts: list[list[int]] = [[] for _ in range(workers)]
-    for row, before, after in zip(rows, total, total[1:], strict=False):
+    for element, before, after in zip(elements, total, total[1:], strict=False):
         middle = (before + after) / 2 / max(total[-1], 1)
-        parts[min(int(middle * workers), workers - 1)].append(row.element)
+        parts[min(int(middle * workers), workers - 1)].append(element.element)
     return tuple(tuple(part) for part in parts if part)
 
 
-def _place(row: ElementProgram) -> tuple[int, int, int]:
-    layers = [each.kernel.layer for each in row.instructions if isinstance(each, Compute)]
-    return row.replica, min(layers, default=0), row.element
+def _place(element: ElementProgram) -> tuple[int, int, int]:
+    layers = [each.kernel.layer for each in element.instructions if isinstance(each, Compute)]
+    return element.replica, min(layers, default=0), element.element
 
 
-def _cost(row: ElementProgram) -> int:
+def _cost(element: ElementProgram) -> int:
     """Return about how many nanoseconds an image takes."""
-    computed = [each.work for each in row.instructions if isinstance(each, Compute)]
-    return INSTRUCTION_NS * len(row.instructions) + sum(map(_tile_cost, computed))
+    computed = [each.work for each in element.instructions if isinstance(each, Compute)]
+    return INSTRUCTION_NS * len(element.instructions) + sum(map(_tile_cost, computed))
 
 
 def _tile_cost(work: Work) -> int:

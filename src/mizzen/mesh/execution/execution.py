@@ -226,8 +226,8 @@ class Run:
     def _replicas_in_turn(self) -> list[int]:
         """Return the replicas so that those of different parts follow each other."""
         part_of: dict[int, int] = {}
-        for row in self.job.program.elements:
-            part_of.setdefault(row.replica, self.part_of.get(row.element, 0))
+        for element in self.job.program.elements:
+            part_of.setdefault(element.replica, self.part_of.get(element.element, 0))
         seen: Counter[int] = Counter()
         turn: dict[int, tuple[int, int]] = {}
         for replica in range(self.job.program.replicas):
@@ -323,13 +323,13 @@ class Run:
             self.pending[part].arrivals.extend(told.arrivals)
 
     def _blocked(self) -> MizzenError:
-        rows = [row for answer in self.stuck.values() for row in answer.waiting]
+        waiting = [entry for answer in self.stuck.values() for entry in answer.waiting]
         machine = self.job.program.machine
-        if not rows:
+        if not waiting:
             return fail("E535", "every element must finish its program, and none can go on")
-        batch, message, element = min(rows)
+        batch, message, element = min(waiting)
         images = self.under_way[batch].images if batch in self.under_way else [0]
-        more = f"; {len(rows) - 1} more wait" if len(rows) > 1 else ""
+        more = f"; {len(waiting) - 1} more wait" if len(waiting) > 1 else ""
         return fail(
             "E535",
             f"message {message} must come to {machine.element_name(element)} for image "

@@ -89,12 +89,12 @@ def _shown(box: Box) -> str:
 
 def _shared(regions: tuple[Region, ...]) -> dict[int, list[int]]:
     """Return the regions that share bytes with each region."""
-    found: dict[int, list[int]] = {}
+    shared: dict[int, list[int]] = {}
     order = sorted(range(len(regions)), key=lambda index: regions[index].address)
     for place, index in enumerate(order):
         for other in order[place + 1 :]:
             if regions[other].address >= regions[index].end:
                 break
-            found.setdefault(index, []).append(other)
-            found.setdefault(other, []).append(index)
-    return found
+            shared.setdefault(index, []).append(other)
+            shared.setdefault(other, []).append(index)
+    return shared

@@ -2,7 +2,7 @@
 
 An element does what its program says and knows nothing else: it takes messages, fills regions,
 computes on what is in them, and sends. Images are independent, so those of a batch are one more
-dimension of everything. What the program does not say is not there: a box that nobody wrote is an
+dimension of everything. What the program does not say is not there: a box that nothing wrote is an
 error, as is one that another region's bytes have overwritten.
 """
 
@@ -80,14 +80,14 @@ class Orders:
     arrivals: list[Arrival] = field(default_factory=list[Arrival])
 
     def parted(self) -> tuple[Orders, Orders]:
-        """Return what is about the oldest batch, and the rest."""
+        """Return the orders about the oldest batch, and the rest."""
         begun = (batch.index for batch in self.begin)
-        oldest = min((*begun, *(row.batch for row in self.arrivals)), default=0)
+        oldest = min((*begun, *(each.batch for each in self.arrivals)), default=0)
         now, later = Orders(), Orders()
         for batch in self.begin:
             (now if batch.index == oldest else later).begin.append(batch)
-        for row in self.arrivals:
-            (now if row.batch == oldest else later).arrivals.append(row)
+        for arrival in self.arrivals:
+            (now if arrival.batch == oldest else later).arrivals.append(arrival)
         return now, later
 
 
@@ -131,16 +131,16 @@ class Part:
         self.program = program
         self.loss = loss
         self.all_tensors = all_tensors
-        self.elements = [row for row in program.elements if row.element in here]
+        self.elements = [element for element in program.elements if element.element in here]
         self.tiles = Tiles(program, custom_kernel())
         self.taken = Counter(
             instruction.message
-            for row in self.elements
-            for instruction in row.instructions
+            for element in self.elements
+            for instruction in element.instructions
             if isinstance(instruction, Receive)
         )
         routes = enumerate(program.routes)
-        self.leaving = {index for index, row in routes if not here.issuperset(row.targets)}
+        self.leaving = {index for index, route in routes if not here.issuperset(route.targets)}
         self.inbox: dict[tuple[int, int], tuple[Array, int]] = {}
         self.waiting: dict[tuple[int, int], list[_Element]] = {}
         self.busy: Counter[int] = Counter()
@@ -164,11 +164,11 @@ class Part:
         return self.answer
 
     def _begin(self, batch: Batch) -> None:
-        for row in self.elements:
-            if row.replica == batch.replica:
-                memory = Memory(self.program, row, self.tiles.dtypes, batch.count)
+        for element in self.elements:
+            if element.replica == batch.replica:
+                memory = Memory(self.program, element, self.tiles.dtypes, batch.count)
                 self.busy[batch.index] += 1
-                self.ready.append(_Element(row, batch, memory))
+                self.ready.append(_Element(element, batch, memory))
         if not self.busy[batch.index]:
             self.answer.finished.append(batch.index)
 
@@ -208,9 +208,15 @@ class Part:
 
     def _placed(self, element: _Element, error: MizzenError) -> MizzenError:
         name = self.program.machine.element_name(element.program.element)
-        found = error.diagnostic
-        message = f"{name}, instruction {element.next}: {found.message}"
-        return fail(found.code, message, origin=found.origin, rule=found.rule, help=found.help)
+        diagnostic = error.diagnostic
+        message = f"{name}, instruction {element.next}: {diagnostic.message}"
+        return fail(
+            diagnostic.code,
+            message,
+            origin=diagnostic.origin,
+            rule=diagnostic.rule,
+            help=diagnostic.help,
+        )
 
     def _execute(self, element: _Element, instruction: Instruction) -> None:
         memory, batch = element.memory, element.batch

@@ -21,13 +21,13 @@ Dtypes = dict[int, np.dtype[np.generic]]
 
 def dtypes_of(network: Network) -> Dtypes:
     """Return the NumPy type of each tensor's elements, as the layers' operations have it."""
-    found: Dtypes = {}
+    dtypes: Dtypes = {}
     for layer in network.layers:
         if layer.chain is not None:
             values = zip(layer.inputs, layer.chain.inputs, strict=True)
-            found.update((tensor, value.dtype.numpy) for tensor, value in values)
-            found[layer.output] = layer.chain.outputs[0].dtype.numpy
-    return found
+            dtypes.update((tensor, value.dtype.numpy) for tensor, value in values)
+            dtypes[layer.output] = layer.chain.outputs[0].dtype.numpy
+    return dtypes
 
 
 class Tiles:
@@ -71,10 +71,10 @@ class Tiles:
         return self._artifacts[key]
 
     def _cut(self, kernel: Kernel) -> Cut:
-        found = self._cuts.get(kernel)
-        if found is None:
-            found = self._cuts[kernel] = cut(self.network, kernel)
-        return found
+        known = self._cuts.get(kernel)
+        if known is None:
+            known = self._cuts[kernel] = cut(self.network, kernel)
+        return known
 
     def _held(self, kernel: Kernel, kind: ElementKind, tile: Cut) -> Accumulators | None:
         key = kernel, kind.name
@@ -84,11 +84,11 @@ class Tiles:
 
 
 def _through(stream: Artifact, operands: list[Array], kernel: Kernel, count: int) -> Array:
-    """Return what a command stream gives, executed by the NPU's simulator, `[count, *box]`."""
+    """Return the output of a command stream, executed by the NPU's simulator, `[count, *box]`."""
     whole = [
         array.reshape(count, *info.shape[1:]) if info.shape[0] == 1 else array
         for array, info in zip(operands, stream.inputs, strict=True)
     ]
-    found = stream.run(*whole)
-    assert not isinstance(found, tuple), "a tile gives one box"
-    return found.reshape(count, *shape_of(kernel.box))
+    result = stream.run(*whole)
+    assert not isinstance(result, tuple), "a tile gives one box"
+    return result.reshape(count, *shape_of(kernel.box))

@@ -56,7 +56,7 @@ class Constants:
         key = held.dtype.name, held.tobytes()
         if key not in self._names:
             name = self._names[key] = f"k{len(self._names)}"
-            rows = lines_of(map(integer, held.tolist()))
+            lines = lines_of(map(integer, held.tolist()))
             declared = f"{held.dtype.name}_t {name}[{len(held)}]"
-            self.definitions.append(f"ELEMENT_CONSTANT static const {declared} = {{\n{rows}\n}};")
+            self.definitions.append(f"ELEMENT_CONSTANT static const {declared} = {{\n{lines}\n}};")
         return self._names[key]

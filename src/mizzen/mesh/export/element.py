@@ -126,43 +126,47 @@ NO_PLACE = "{0u, 0u, 1u, {0u}, {0u}, {0u}}"
 
 
 def element_files(
-    program: MeshProgram, row: ElementProgram, containers: Containers
+    program: MeshProgram, element: ElementProgram, containers: Containers
 ) -> dict[str, str]:
     """Return the generated sources of an element. Raises E531 and E552 as its tiles do."""
-    written = _Element(program, row, containers)
+    written = _Element(program, element, containers)
     return {"element.c": written.source(), "element.h": written.header()}
 
 
 class _Element:
-    def __init__(self, program: MeshProgram, row: ElementProgram, containers: Containers) -> None:
+    def __init__(
+        self, program: MeshProgram, element: ElementProgram, containers: Containers
+    ) -> None:
         self.program = program
         self.containers = containers
-        self.behind = Behind(program, row)
-        self.row = row
+        self.behind = Behind(program, element)
+        self.element = element
         self.places: list[str] = []
-        name = program.machine.element_name(row.element)
-        self.title = c_comment(f"Element {row.element} ({name}) of {program.network.name}")
+        name = program.machine.element_name(element.element)
+        self.title = c_comment(f"Element {element.element} ({name}) of {program.network.name}")
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of data memory, with what C keeps behind the regions."""
-        return self.behind.address + self.behind.size if self.behind.size else self.row.data_bytes
+        """Bytes of data memory, with what C keeps after the regions."""
+        return (
+            self.behind.address + self.behind.size if self.behind.size else self.element.data_bytes
+        )
 
     def header(self) -> str:
         """Return `element.h`."""
-        rows = [
+        lines = [
             f" *   {region.kind.value:<10} {region.address:>6} {region.slot_bytes:>10} "
             f"{region.slots:>6}"
-            for region in self.row.regions
+            for region in self.element.regions
         ]
         return HEADER.format(
             title=self.title,
-            element=self.row.element,
-            replica=self.row.replica,
+            element=self.element.element,
+            replica=self.element.replica,
             data_bytes=max(self.data_bytes, 1),
             behind_bytes=self.behind.size,
-            map="\n".join(rows),
-            regions=len(self.row.regions),
+            map="\n".join(lines),
+            regions=len(self.element.regions),
             arrivals=len(self._received()),
         )
 
@@ -171,13 +175,15 @@ class _Element:
         constants = Constants()
         instructions = list(self._instructions())
         tiles = [
-            tile_functions(self.program, self.row, index, constants, self.containers, self.behind)
-            for index, each in enumerate(self.row.instructions)
+            tile_functions(
+                self.program, self.element, index, constants, self.containers, self.behind
+            )
+            for index, each in enumerate(self.element.instructions)
             if isinstance(each, Compute)
         ]
         regions = [
             f"    {{{count(each.address)}, {count(each.slot_bytes)}, {count(each.slots)}}},"
-            for each in self.row.regions
+            for each in self.element.regions
         ]
         arrivals = [
             f"    {{{count(each.message)}, {self._place(each.region, each.box)}}},"
@@ -199,16 +205,16 @@ class _Element:
         )
 
     def _received(self) -> list[Receive]:
-        return [each for each in self.row.instructions if isinstance(each, Receive)]
+        return [each for each in self.element.instructions if isinstance(each, Receive)]
 
     def _place(self, region: int, box: Box) -> str:
         """Return the initialiser of a place: a box in a region, in six axes."""
-        row = self.row.regions[region]
-        outer = row.box
+        placed = self.element.regions[region]
+        outer = placed.box
         assert outer is not None, "what is moved has a box"
         item_bytes = SUM_BYTES
-        if row.tensor is not None:
-            item_bytes = self.program.network.tensors[row.tensor].item_bytes
+        if placed.tensor is not None:
+            item_bytes = self.program.network.tensors[placed.tensor].item_bytes
         strides = dense_strides(shape_of(outer), item_bytes)
         offset = sum(
             (start - first) * stride
@@ -228,14 +234,14 @@ class _Element:
         return self.places.index(place)
 
     def _instructions(self) -> Iterable[str]:
-        for index, each in enumerate(self.row.instructions):
+        for index, each in enumerate(self.element.instructions):
             match each:
                 case Copy():
                     yield from self._copied(each)
                 case Compute():
                     yield from self._compute(index, each)
                 case Fetch():
-                    box = self.row.regions[each.region].box
+                    box = self.element.regions[each.region].box
                     assert box is not None, "what is fetched has a box"
                     yield from self._moved("fetch", each.tensor, each.region, box)
                 case Receive():
@@ -264,5 +270,5 @@ class _Element:
             region for region in (*each.operands, *each.sums) if region is not None
         )
         for region in used:
-            if self.row.regions[region].kind in (RegionKind.INPUT, RegionKind.SUMS):
+            if self.element.regions[region].kind in (RegionKind.INPUT, RegionKind.SUMS):
                 yield f"mesh_release({count(region)}, image);"

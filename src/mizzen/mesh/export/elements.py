@@ -51,7 +51,7 @@ class Elements:
 
     @contextmanager
     def block(self, head: str) -> Generator[None]:
-        """Add a block; what is computed in it has no name behind it."""
+        """Add a block; what is computed in it has no name after it."""
         self.say(f"{head} {{")
         self._depth += 1
         self._names.append({})
@@ -72,9 +72,9 @@ class Elements:
         for names in self._names:
             if (value, place) in names:
                 return names[value, place]
-        found = self._loaded(value, place) or self._computed(value, place)
-        self._names[-1][value, place] = found
-        return found
+        name = self._loaded(value, place) or self._computed(value, place)
+        self._names[-1][value, place] = name
+        return name
 
     def named(self, expression: str, type: str = "int64_t") -> str:
         """Give an expression a name."""
@@ -207,8 +207,8 @@ def _reshape(elements: Elements, operation: Any, place: Place) -> str:
 
 
 def _concat(elements: Elements, operation: Any, place: Place) -> str:
-    found, axis, first = elements.fresh(), operation.axis, 0
-    elements.say(f"int64_t {found};")
+    result, axis, first = elements.fresh(), operation.axis, 0
+    elements.say(f"int64_t {result};")
     for number, value in enumerate(operation.operands):
         behind = first + value.shape[axis]
         is_last = number + 1 == len(operation.operands)
@@ -218,30 +218,34 @@ def _concat(elements: Elements, operation: Any, place: Place) -> str:
         taken = list(place)
         taken[axis] = f"({place[axis]} - {count(first)})" if first else place[axis]
         with elements.block(head):
-            elements.say(f"{found} = {elements.at(value, tuple(taken))};")
+            elements.say(f"{result} = {elements.at(value, tuple(taken))};")
         first = behind
-    return found
+    return result
 
 
 def _pad(elements: Elements, operation: Any, place: Place) -> str:
     before = _numbers(operation.padding)[::2]
     (around,) = np.asarray(operation.pad_const.constant).reshape(-1).tolist()
-    found = elements.fresh()
-    elements.say(f"int64_t {found} = {integer(int(around))};")
+    result = elements.fresh()
+    elements.say(f"int64_t {result} = {integer(int(around))};")
     inside, taken = list[str](), list[str]()
     spans = zip(place, before, operation.operand.shape, operation.result.shape, strict=True)
     for index, offset, extent, whole in spans:
         inside += _within(index, offset, extent, whole)
         taken.append(f"({index} - {count(offset)})" if offset else index)
     with elements.block(f"if ({' && '.join(inside) or '1'})"):
-        elements.say(f"{found} = {elements.at(operation.operand, tuple(taken))};")
-    return found
+        elements.say(f"{result} = {elements.at(operation.operand, tuple(taken))};")
+    return result
 
 
 def _within(index: str, offset: int, extent: int, whole: int) -> list[str]:
     """Return the conditions for an index of `whole` to lie in what begins at `offset`."""
-    rows = [f"{index} >= {count(offset)}"] if offset else []
-    return [*rows, f"{index} < {count(offset + extent)}"] if offset + extent < whole else rows
+    conditions = [f"{index} >= {count(offset)}"] if offset else []
+    return (
+        [*conditions, f"{index} < {count(offset + extent)}"]
+        if offset + extent < whole
+        else conditions
+    )
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,7 @@ class _Samples:
 
     @property
     def nearest(self) -> Array:
-        """The nearer sample; of two that are as near, the one behind."""
+        """The nearer sample; of two that are as near, the later one."""
         return np.where(2 * self.past >= self.unit, self.after, self.before)
 
     @property
@@ -278,19 +282,19 @@ def _resize(elements: Elements, operation: Any, place: Place) -> str:
     (y_unit, y_step, x_unit, x_step), (down, right) = map(_numbers, operation.operands[1:3])
     _, height, width, _ = operation.operand.shape
     _, new_height, new_width, _ = operation.result.shape
-    rows = _samples(height, new_height, y_unit, y_step, down)
+    lines = _samples(height, new_height, y_unit, y_step, down)
     columns = _samples(width, new_width, x_unit, x_step, right)
     batch, y, x, channel = place
 
-    def sample(row: Array, column: Array) -> str:
-        indices = (f"(uint32_t){elements.row(*pair)}" for pair in ((row, y), (column, x)))
+    def sample(line: Array, column: Array) -> str:
+        indices = (f"(uint32_t){elements.row(*pair)}" for pair in ((line, y), (column, x)))
         return elements.at(operation.operand, (batch, *indices, channel))
 
     if operation.mode is ResizeMode.NEAREST:
-        return sample(rows.nearest, columns.nearest)
+        return sample(lines.nearest, columns.nearest)
     terms = [
-        f"{sample(row, column)} * {elements.row(by_row, y)} * {elements.row(by_column, x)}"
-        for row, by_row in rows.weighed
+        f"{sample(line, column)} * {elements.row(by_row, y)} * {elements.row(by_column, x)}"
+        for line, by_row in lines.weighed
         for column, by_column in columns.weighed
     ]
     return elements.named(" + ".join(terms))
@@ -326,19 +330,19 @@ def _pool(elements: Elements, operation: Any, place: Place) -> str:
 @contextmanager
 def _window(elements: Elements, operation: Any, place: Place) -> Generator[Place]:
     """Loop over a pooling's window, padding left out."""
-    row, column, y, x = (elements.fresh(prefix) for prefix in ("r", "c", "y", "x"))
+    line, column, y, x = (elements.fresh(prefix) for prefix in ("r", "c", "y", "x"))
     (height, width), (down, right) = operation.kernel, operation.stride
     top, _, left, _ = operation.pad
-    _, rows, columns, _ = operation.operand.shape
+    _, lines, columns, _ = operation.operand.shape
     with (
-        elements.block(f"for (uint32_t {row} = 0u; {row} < {count(height)}; {row}++)"),
+        elements.block(f"for (uint32_t {line} = 0u; {line} < {count(height)}; {line}++)"),
         elements.block(f"for (uint32_t {column} = 0u; {column} < {count(width)}; {column}++)"),
     ):
-        elements.say(f"const uint32_t {y} = {place[1]} * {count(down)} + {row};")
+        elements.say(f"const uint32_t {y} = {place[1]} * {count(down)} + {line};")
         elements.say(f"const uint32_t {x} = {place[2]} * {count(right)} + {column};")
         inside = [
             *([f"{y} >= {count(top)}"] if top else []),
-            f"{y} < {count(top + rows)}",
+            f"{y} < {count(top + lines)}",
             *([f"{x} >= {count(left)}"] if left else []),
             f"{x} < {count(left + columns)}",
         ]
@@ -375,18 +379,18 @@ def _reduce(elements: Elements, operation: Any, place: Place) -> str:
 
 def _argmax(elements: Elements, operation: Any, place: Place) -> str:
     axis: int = operation.axis
-    index, best, found = elements.fresh("r"), elements.fresh(), elements.fresh()
+    index, best, result = elements.fresh("r"), elements.fresh(), elements.fresh()
     taken = [*place[:axis], "0u", *place[axis:]]
     elements.say(f"int64_t {best} = {elements.at(operation.operand, tuple(taken))};")
-    elements.say(f"int64_t {found} = 0;")
+    elements.say(f"int64_t {result} = 0;")
     taken[axis] = index
     extent = count(operation.operand.shape[axis])
     with elements.block(f"for (uint32_t {index} = 0u; {index} < {extent}; {index}++)"):
         value = elements.at(operation.operand, tuple(taken))
         with elements.block(f"if ({value} > {best})"):
             elements.say(f"{best} = {value};")
-            elements.say(f"{found} = {index};")
-    return found
+            elements.say(f"{result} = {index};")
+    return result
 
 
 LOOPS = (tensor_operators.Pool2d, reduction.Reduction, tensor_operators.Argmax)

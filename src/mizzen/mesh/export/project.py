@@ -58,26 +58,26 @@ def export_element(
     that their layer cannot be cut to; E553 for a recording without the element; E554 for more than
     the board can hold.
     """
-    row = _row(program, element)
-    _require_recorded(row, recorded)
+    element_program = _row(program, element)
+    _require_recorded(element_program, recorded)
     containers = Containers()
-    _require_forms(program, row, containers)
+    _require_forms(program, element_program, containers)
     kind = program.machine.kind_of(element)
     board = find_board(BOARD)
     generated = {
-        **element_files(program, row, containers),
-        "recorded.c": recorded_source(row, recorded),
+        **element_files(program, element_program, containers),
+        "recorded.c": recorded_source(element_program, recorded),
         "mesh_machine.h": _machine(kind),
         "board/board_config.h": board_header(board, board.npu.products[0]),
         "board/board.ld": linker_script(board),
         "project.mk": f"CPU ?= {CORE}\n",
     }
     arena = board.memory(Role.ARENA)
-    if row.data_bytes > arena.size_bytes:
+    if element_program.data_bytes > arena.size_bytes:
         raise fail(
             "E554",
-            f"{arena.name} of {board.name} must hold {row.data_bytes} bytes of data memory, and "
-            f"has {arena.size_bytes}",
+            f"{arena.name} of {board.name} must hold {element_program.data_bytes} bytes of data "
+            f"memory, and has {arena.size_bytes}",
             help="use element.c in a project of your own",
         )
     if containers.kernels:
@@ -98,8 +98,8 @@ def _runtime(kernels: list[str]) -> tuple[Sources, ...]:
 
 
 def _row(program: MeshProgram, element: int) -> ElementProgram:
-    found = next((row for row in program.elements if row.element == element), None)
-    if found is None:
+    element_program = next((each for each in program.elements if each.element == element), None)
+    if element_program is None:
         raise fail(
             "E551",
             f"element {element} must have a program, and {len(program.elements)} others have one",
@@ -111,28 +111,30 @@ def _row(program: MeshProgram, element: int) -> ElementProgram:
             f"{program.network.name} must have weights to be written in C, and has shapes only",
             help="map a .tflite file or a quantised PyTorch program instead",
         )
-    return found
+    return element_program
 
 
-def _require_recorded(row: ElementProgram, recorded: Recording | None) -> None:
-    if recorded is not None and row.element not in recorded.elements:
+def _require_recorded(element_program: ElementProgram, recorded: Recording | None) -> None:
+    if recorded is not None and element_program.element not in recorded.elements:
         raise fail(
             "E553",
-            f"element {row.element} must have been recorded, and these were: "
+            f"element {element_program.element} must have been recorded, and these were: "
             f"{', '.join(map(str, sorted(recorded.elements)))}",
             help="name the element in `record`",
         )
 
 
-def _require_forms(program: MeshProgram, row: ElementProgram, containers: Containers) -> None:
+def _require_forms(
+    program: MeshProgram, element_program: ElementProgram, containers: Containers
+) -> None:
     """Refuse an element with operations that have no form of C: E550."""
-    missing = dict.fromkeys(_missing(program, row, containers))
+    missing = dict.fromkeys(_missing(program, element_program, containers))
     if missing:
         shown = "; ".join(f"{kind} of layer {layer.name!r}" for layer, kind in missing)
         raise fail(
             "E550",
-            f"every operation of {program.machine.element_name(row.element)} must have a form of "
-            f"C, and these have none: {shown}",
+            f"every operation of {program.machine.element_name(element_program.element)} must have "
+            f"a form of C, and these have none: {shown}",
             origin=next(iter(missing))[0].origin,
             help="leave these layers to an element that runs a kernel of its own, or cut the "
             "network before them; every other element can be exported",
@@ -140,9 +142,9 @@ def _require_forms(program: MeshProgram, row: ElementProgram, containers: Contai
 
 
 def _missing(
-    program: MeshProgram, row: ElementProgram, containers: Containers
+    program: MeshProgram, element_program: ElementProgram, containers: Containers
 ) -> Iterator[tuple[Layer, str]]:
-    for instruction in row.instructions:
+    for instruction in element_program.instructions:
         if isinstance(instruction, Compute):
             layer = program.network.layers[instruction.kernel.layer]
             operations = operations_of(cut(program.network, instruction.kernel))

@@ -24,20 +24,20 @@ const uint32_t recorded_count = {count}u;
 """
 
 
-def recorded_source(row: ElementProgram, recorded: Recording | None) -> str:
+def recorded_source(element: ElementProgram, recorded: Recording | None) -> str:
     """Return `recorded.c`: for each instruction with a message, its bytes of all images."""
-    rows = [] if recorded is None else list(_rows(row, recorded))
+    records = [] if recorded is None else list(_rows(element, recorded))
     head = HEAD.format(
-        element=row.element, images=recorded.images if recorded else 0, count=len(rows)
+        element=element.element, images=recorded.images if recorded else 0, count=len(records)
     )
     arrays = [
         f"BOARD_MODEL static const uint8_t bytes{place}[{max(array.nbytes, 1)}] = {{\n"
         f"{lines_of(map(str, array.tobytes() or bytes(1)))}\n}};\n"
-        for place, (_, _, array) in enumerate(rows)
+        for place, (_, _, array) in enumerate(records)
     ]
     table = [
         f"    {{{kind}, {count(number)}, bytes{place}}},"
-        for place, (kind, number, _) in enumerate(rows)
+        for place, (kind, number, _) in enumerate(records)
     ]
     return "\n".join(
         [
@@ -51,22 +51,22 @@ def recorded_source(row: ElementProgram, recorded: Recording | None) -> str:
     )
 
 
-def _rows(row: ElementProgram, recorded: Recording) -> Iterator[tuple[str, int, Array]]:
-    for instruction in row.instructions:
-        found = _recorded(row, recorded, instruction)
-        if found is not None:
-            kind, number, array = found
+def _rows(element: ElementProgram, recorded: Recording) -> Iterator[tuple[str, int, Array]]:
+    for instruction in element.instructions:
+        record = _recorded(element, recorded, instruction)
+        if record is not None:
+            kind, number, array = record
             held = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
             yield kind, number, held.reshape(len(held), -1).view(np.uint8)
 
 
 def _recorded(
-    row: ElementProgram, recorded: Recording, instruction: Instruction
+    element: ElementProgram, recorded: Recording, instruction: Instruction
 ) -> tuple[str, int, Array] | None:
     """Return the kind of a row, as recorded.h has it, the message or tensor, and the values."""
     match instruction:
         case Fetch():
-            box = row.regions[instruction.region].box
+            box = element.regions[instruction.region].box
             assert box is not None, "what is fetched has a box"
             values = recorded.inputs[instruction.tensor][(slice(None), *slices(box))]
             return "RECORDED_FETCH", instruction.tensor, values
@@ -77,7 +77,7 @@ def _recorded(
             values = recorded.messages[instruction.message]
             return "RECORDED_SEND", instruction.message, values
         case Give():
-            values = recorded.given[row.element, instruction.tensor, instruction.box]
+            values = recorded.given[element.element, instruction.tensor, instruction.box]
             return "RECORDED_GIVE", instruction.tensor, values
         case _:
             return None

@@ -47,10 +47,10 @@ def record(
     check_inputs(program.network, inputs)
     count = len(inputs[0]) if inputs else 0
     given = dict(zip(program.network.inputs, inputs, strict=True))
-    all_elements = [row.element for row in program.elements]
+    all_elements = [each.element for each in program.elements]
     chosen = frozenset(all_elements if elements is None else elements)
     recorded = Recording(count, chosen, given)
-    replicas = {row.replica for row in program.elements if row.element in chosen}
+    replicas = {each.replica for each in program.elements if each.element in chosen}
     for replica in sorted(replicas):
         _Replica(program, replica, chosen, recorded).run(Batch(0, replica, count, count - 1, given))
     return recorded
@@ -63,7 +63,7 @@ class _Replica:
         self, program: MeshProgram, replica: int, chosen: frozenset[int], recorded: Recording
     ) -> None:
         self.recorded = recorded
-        here = [row.element for row in program.elements if row.replica == replica]
+        here = [each.element for each in program.elements if each.replica == replica]
         parts = [[element] for element in here if element in chosen]
         others = [element for element in here if element not in chosen]
         self.groups = [*parts, others] if others else parts

@@ -35,7 +35,7 @@ SUM_BITS = 32
 
 def operations_of(tile: Cut) -> list[Operation]:
     """Return the operations of a tile in an order of execution, constants left out."""
-    return [row for row in tile.graph.sorted() if row.kind not in CONSTANTS]
+    return [operation for operation in tile.graph.sorted() if operation.kind not in CONSTANTS]
 
 
 def has_form(operation: Operation, containers: Containers) -> bool:
@@ -50,7 +50,7 @@ def has_form(operation: Operation, containers: Containers) -> bool:
 
 def tile_functions(
     program: MeshProgram,
-    row: ElementProgram,
+    element: ElementProgram,
     index: int,
     constants: Constants,
     containers: Containers,
@@ -60,19 +60,19 @@ def tile_functions(
 
     Raises E531 as `cut`, E552 where data memory is too small for what C keeps.
     """
-    instruction = row.instructions[index]
+    instruction = element.instructions[index]
     assert isinstance(instruction, Compute)
-    return _Tile(program, row, index, instruction, constants, containers, behind).text()
+    return _Tile(program, element, index, instruction, constants, containers, behind).text()
 
 
 class Behind:
     """Scratch memory behind the last region, for tiles whose own is too small, one at a time."""
 
-    def __init__(self, program: MeshProgram, row: ElementProgram) -> None:
-        self.region = len(row.regions)
-        self.address = aligned(row.data_bytes)
+    def __init__(self, program: MeshProgram, element: ElementProgram) -> None:
+        self.region = len(element.regions)
+        self.address = aligned(element.data_bytes)
         self.size = 0
-        self.most = program.machine.kind_of(row.element).data_bytes - self.address
+        self.most = program.machine.kind_of(element.element).data_bytes - self.address
 
     def take(self, layer: Layer, end: int) -> None:
         """Make it so large at least. E552 where the element has not so much memory.
@@ -102,14 +102,14 @@ class _Tile:
     def __init__(
         self,
         program: MeshProgram,
-        row: ElementProgram,
+        element: ElementProgram,
         index: int,
         instruction: Compute,
         constants: Constants,
         containers: Containers,
         behind: Behind,
     ) -> None:
-        self.row = row
+        self.element = element
         self.behind = behind
         self.containers = containers
         self.index = index
@@ -124,7 +124,7 @@ class _Tile:
         self.item_bytes = {
             tensor: program.network.tensors[tensor].item_bytes for tensor in self.layer.inputs
         }
-        self.scratch = _scratch(row)
+        self.scratch = _scratch(element)
         self.scratch_used = 0
         self.behind_used = 0
 
@@ -133,11 +133,11 @@ class _Tile:
         self._take_operands()
         final = self.tile.graph.outputs[0]
         operations = operations_of(self.tile)
-        streamed = next((row for row in reversed(operations) if self._streams(row)), None)
+        streamed = next((each for each in reversed(operations) if self._streams(each)), None)
         for operation in operations:
             if operation is not streamed:
                 self._stage(operation)
-        region = self.row.regions[self.instruction.output]
+        region = self.element.regions[self.instruction.output]
         target = self._output(region, final)
         if isinstance(streamed, PRODUCTS):
             self._product(streamed, final, target, "finish")
@@ -150,7 +150,7 @@ class _Tile:
         for (place, box), value in zip(self.tile.takes, inputs, strict=False):
             region = self.instruction.operands[place]
             assert region is not None, "the checker says which operands a tile needs"
-            outer = self.row.regions[region].box
+            outer = self.element.regions[region].box
             assert outer is not None
             item_bytes = self.item_bytes[self.layer.inputs[place]]
             whole = dense(self._box(region), shape_of(outer), item_bytes)
@@ -221,8 +221,8 @@ class _Tile:
             self.lines.append(
                 f"{INDENT}uint8_t *const {pointer} = mesh_kernel_output({count(place)});"
             )
-            found = dense(pointer, value.shape, value.dtype.numpy.itemsize)
-            self.sources[value] = found
+            view = dense(pointer, value.shape, value.dtype.numpy.itemsize)
+            self.sources[value] = view
             if any(isinstance(other, PRODUCTS) for other in operations_of(self.tile)):
                 target = self._keep(value)
                 self._loop(value, target)
@@ -237,7 +237,7 @@ class _Tile:
     def _room(self, size: int) -> tuple[int, int]:
         """Return a region and where in it so many bytes of scratch memory are."""
         region, begin = self.scratch, self.scratch_used
-        if region is not None and begin + size <= self.row.regions[region].slot_bytes:
+        if region is not None and begin + size <= self.element.regions[region].slot_bytes:
             self.scratch_used = aligned(begin + size)
             return region, begin
         begin = self.behind_used
@@ -247,12 +247,12 @@ class _Tile:
 
     def _in_memory(self, value: Value) -> View:
         """Return where a value lies, putting it there if it does not yet."""
-        found = view_of(value, self.sources)
-        if found is None:
-            found = self._keep(value)
-            self._loop(value, found)
-            self.sources[value] = found
-        return found
+        view = view_of(value, self.sources)
+        if view is None:
+            view = self._keep(value)
+            self._loop(value, view)
+            self.sources[value] = view
+        return view
 
     def _loop(self, value: Value, target: View) -> None:
         """Compute a value element by element."""
@@ -330,7 +330,7 @@ class _Tile:
         multiplier = weights.shape[3] if is_depthwise else 0
         kernel = weights.shape[:2] if is_depthwise else weights.shape[1:3]
         top, _, left, _ = operation.pad
-        rows = [
+        arguments = [
             self._operand(operation.operand, zero_point),
             self.constants.name(weights),
             integer(weight_zero_point),
@@ -338,7 +338,7 @@ class _Tile:
             *map(braced, (kernel, operation.stride, operation.dilation, (top, left))),
             braced(operation.result.shape),
         ]
-        return _call("mesh_convolution", rows, "mesh_array_convolution(&what", function)
+        return _call("mesh_convolution", arguments, "mesh_array_convolution(&what", function)
 
     def _matmul(self, operation: Operation, function: str) -> str:
         left, right = (
@@ -375,8 +375,8 @@ def _unless(call: str) -> list[str]:
     return [f"{INDENT}if ({call} == 0) {{", f"{INDENT * 2}return;", f"{INDENT}}}"]
 
 
-def _call(type: str, rows: Sequence[str], call: str, function: str) -> str:
-    body = ",\n".join(INDENT * 3 + row for row in rows)
+def _call(type: str, arguments: Sequence[str], call: str, function: str) -> str:
+    body = ",\n".join(INDENT * 3 + argument for argument in arguments)
     return (
         f"{INDENT}{{\n{INDENT * 2}const {type} what = {{\n{body},\n{INDENT * 2}}};\n"
         f"{INDENT * 2}{call}, {function}, boxes);\n{INDENT}}}"
@@ -384,17 +384,19 @@ def _call(type: str, rows: Sequence[str], call: str, function: str) -> str:
 
 
 def _store(elements: Elements, value: Value, place: Place, target: View) -> None:
-    found = elements.at(value, place)
+    name = elements.at(value, place)
     place = tuple(
         "0u" if extent == 1 else index for extent, index in zip(value.shape, place, strict=True)
     )
-    elements.say(f"mesh_store({target.address(place)}, {count(target.item_bytes)}, {found});")
+    elements.say(f"mesh_store({target.address(place)}, {count(target.item_bytes)}, {name});")
 
 
-def _scratch(row: ElementProgram) -> int | None:
+def _scratch(element: ElementProgram) -> int | None:
     """Return the largest region of scratch memory: tiles are computed one after the other."""
-    found = [index for index, region in enumerate(row.regions) if region.kind is RegionKind.SCRATCH]
-    return max(found, key=lambda index: row.regions[index].slot_bytes, default=None)
+    scratch = [
+        index for index, region in enumerate(element.regions) if region.kind is RegionKind.SCRATCH
+    ]
+    return max(scratch, key=lambda index: element.regions[index].slot_bytes, default=None)
 
 
 def _known(value: Value) -> Array:
@@ -403,7 +405,7 @@ def _known(value: Value) -> Array:
 
 
 def _corrected(operation: Operation, constants: Constants, channel: str) -> str:
-    """Return what the operation gives, of the sum that the accelerator gives.
+    """Return the expression of the operation's result, of the sum that the accelerator gives.
 
     Bias and the input's zero point are added in 32 bits, wrapping; what is 48 bits wide has room.
     """
@@ -416,5 +418,5 @@ def _corrected(operation: Operation, constants: Constants, channel: str) -> str:
     added = bias - int(_known(operation.input_zp)[0]) * weights.sum(axis=axes).reshape(-1)
     is_wide = operation.result.dtype is not DType.INT32
     held = added if is_wide else added.astype(np.int32)
-    row = Elements({}, constants, {}).row(held, channel)
-    return f"sum + {row}" if is_wide else f"mesh_wrap(sum + {row}, {count(SUM_BITS)})"
+    summand = Elements({}, constants, {}).row(held, channel)
+    return f"sum + {summand}" if is_wide else f"mesh_wrap(sum + {summand}, {count(SUM_BITS)})"

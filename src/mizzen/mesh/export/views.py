@@ -43,7 +43,7 @@ class View:
 
     @property
     def is_dense(self) -> bool:
-        """Whether its elements lie one behind the other."""
+        """Whether its elements lie one after the other."""
         return all(
             stride == dense or extent == 1
             for extent, stride, dense in zip(
@@ -62,7 +62,7 @@ def dense_strides(extents: Sequence[int], item_bytes: int) -> tuple[int, ...]:
 
 
 def dense(base: str, extents: Sequence[int], item_bytes: int) -> View:
-    """Return a value whose elements lie one behind the other."""
+    """Return a value whose elements lie one after the other."""
     return View(base, item_bytes, tuple(extents), dense_strides(extents, item_bytes))
 
 
@@ -77,9 +77,9 @@ def part(whole: View, outer: Box, box: Box) -> View:
 
 def view_of(value: Value, sources: dict[Value, View]) -> View | None:
     """Return where a value lies, if it is a part of what lies in memory, or that in other order."""
-    found = sources.get(value)
-    if found is not None or value.producer is None or not value.producer.operands:
-        return found
+    view = sources.get(value)
+    if view is not None or value.producer is None or not value.producer.operands:
+        return view
     before = view_of(value.producer.operand, sources)
     return None if before is None else _rearranged(value.producer, before)
 

@@ -61,7 +61,7 @@ class _Building:
     def __init__(self, keys: MachineKeys, file: str) -> None:
         self.keys = keys
         self.file = file
-        self.kinds = tuple(_kind(name, row) for name, row in keys.element.items())
+        self.kinds = tuple(_kind(name, given) for name, given in keys.element.items())
         self.kind_index = {kind.name: index for index, kind in enumerate(self.kinds)}
         self.arrangement = Arrangement(keys.board.arrangement)
         self.chips = self._chip_places()
@@ -71,22 +71,22 @@ class _Building:
     def machine(self, digest: str) -> Machine:
         """Return the machine."""
         chips, routers = len(self.chips), len(self.places)
-        rows = [(router, kind) for router, kinds in enumerate(self.elements) for kind in kinds]
-        if chips * len(rows) > LARGEST_MACHINE:
-            raise self.wrong("chip", f"at most {LARGEST_MACHINE} elements", chips * len(rows))
-        if self.keys.chip.reserved >= len(rows):
-            raise self.wrong("chip.reserved", f"below {len(rows)}", self.keys.chip.reserved)
-        router_of = [chip * routers + router for chip in range(chips) for router, _ in rows]
-        reserved = np.zeros((chips, len(rows)), bool)
-        reserved[:, len(rows) - self.keys.chip.reserved :] = True
+        elements = [(router, kind) for router, kinds in enumerate(self.elements) for kind in kinds]
+        if chips * len(elements) > LARGEST_MACHINE:
+            raise self.wrong("chip", f"at most {LARGEST_MACHINE} elements", chips * len(elements))
+        if self.keys.chip.reserved >= len(elements):
+            raise self.wrong("chip.reserved", f"below {len(elements)}", self.keys.chip.reserved)
+        router_of = [chip * routers + router for chip in range(chips) for router, _ in elements]
+        reserved = np.zeros((chips, len(elements)), bool)
+        reserved[:, len(elements) - self.keys.chip.reserved :] = True
         links = list(self._links())
         machine = Machine(
             name=self.keys.name,
             description=self.keys.description,
             kinds=self.kinds,
-            element_kind=np.array([kind for _ in range(chips) for _, kind in rows], np.int64),
+            element_kind=np.array([kind for _ in range(chips) for _, kind in elements], np.int64),
             element_router=np.array(router_of, np.int64),
-            element_dead=np.zeros(chips * len(rows), bool),
+            element_dead=np.zeros(chips * len(elements), bool),
             element_reserved=reserved.reshape(-1),
             router_chip=np.repeat(np.arange(chips), routers),
             router_x=np.tile([x for x, _ in self.places], chips),
@@ -139,11 +139,11 @@ class _Building:
     def _elements_of_chip(self) -> list[list[int]]:
         chip = self.keys.chip
         usual = [self._kind("chip.element", chip.element)] * chip.elements_per_router
-        found = [usual for _ in self.places]
-        for row in chip.router:
-            kinds = [self._kind("chip.router.elements", name) for name in row.elements]
-            found[self._router("chip.router.at", row.at)] = kinds
-        return found
+        of_router = [usual for _ in self.places]
+        for entry in chip.router:
+            kinds = [self._kind("chip.router.elements", name) for name in entry.elements]
+            of_router[self._router("chip.router.at", entry.at)] = kinds
+        return of_router
 
     def _kind(self, key: str, name: str) -> int:
         if name not in self.kind_index:
@@ -175,7 +175,7 @@ class _Building:
         board, routers = self.keys.board, len(self.places)
         sides = SIDES[self.arrangement]
         gates = [self._gate(step) for step in sides]
-        found: set[tuple[int, int]] = set()
+        linked: set[tuple[int, int]] = set()
         for chip, (x, y) in enumerate(self.chips):
             for side, (step_x, step_y) in enumerate(sides):
                 place = (x + step_x, y + step_y)
@@ -184,9 +184,9 @@ class _Building:
                 elif place not in self.chips:
                     continue
                 other = place[1] * board.columns + place[0]
-                if other == chip or (chip, other) in found:
+                if other == chip or (chip, other) in linked:
                     continue
-                found.add((chip, other))
+                linked.add((chip, other))
                 opposite = sides.index((-step_x, -step_y))
                 yield (
                     chip * routers + gates[side],

@@ -30,7 +30,7 @@ def markdown() -> str:
 
 def _sections(prefix: str, model: type[BaseModel]) -> Iterator[str]:
     nested: list[tuple[str, type[BaseModel]]] = []
-    rows: list[tuple[str, str, str, str]] = []
+    lines: list[tuple[str, str, str, str]] = []
     schema = model.model_json_schema()
     for name, field in model.model_fields.items():
         inner = _model_of(field.annotation)
@@ -40,11 +40,11 @@ def _sections(prefix: str, model: type[BaseModel]) -> Iterator[str]:
             continue
         default = "required" if field.is_required() else f"`{field.get_default()!r}`"
         limits = _limits(schema["properties"][name])
-        rows.append((f"`{prefix}{name}`", field.description or "", limits, default))
+        lines.append((f"`{prefix}{name}`", field.description or "", limits, default))
     title = f"### {prefix.rstrip('.')}" if prefix else "### The file"
     yield title
     yield (model.__doc__ or "").strip()
-    yield _table(rows)
+    yield _table(lines)
     for place, inner in nested:
         yield from _sections(place, inner)
 
@@ -70,6 +70,6 @@ def _limits(schema: dict[str, Any]) -> str:
     return f"{kind}, {above}{low:g} to {high:g}" if None not in (low, high) else kind
 
 
-def _table(rows: list[tuple[str, str, str, str]]) -> str:
+def _table(lines: list[tuple[str, str, str, str]]) -> str:
     head = "| Key | What | Range | Default |\n|---|---|---|---|"
-    return "\n".join([head, *(f"| {' | '.join(row)} |" for row in rows)])
+    return "\n".join([head, *(f"| {' | '.join(line)} |" for line in lines)])

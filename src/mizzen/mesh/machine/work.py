@@ -27,7 +27,7 @@ class Work:
     pixels      output positions, channels apart
     channels    output channels
     taps        products an output element is the sum of: input channels x kernel, or the window
-    operands    of an elementwise chain, those behind the first; tensors added to a convolution
+    operands    of an elementwise chain, those after the first; tensors added to a convolution
     partials    partial sums that others computed and this tile adds, an output element
     """
 

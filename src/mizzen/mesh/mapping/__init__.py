@@ -1,6 +1,6 @@
 """Mapping: a network cut into tiles, their elements, the messages between them and their routes.
 
-A `Mapping` is plain data, whoever made it: our search, a person, or the owner's own mapper. What
+A `Mapping` is plain data, whatever made it: our search, a person, or the owner's own mapper. What
 makes one lies beside it. It must not know programs: what judges them has to be able to disagree
 with what is here.
 """

@@ -46,14 +46,14 @@ def _messages(machine: Machine, routes: Routes, placed: Placed, first: int) -> l
     template = placed.template
     routers = machine.element_router[placed.elements].tolist()
     at = [routers[tile.element] for tile in template.tiles]
-    found: list[Message] = []
+    messages: list[Message] = []
     for index, flow in enumerate(template.flows):
         targets = [at[target] for target in flow.targets]
         links = routes.links(at[flow.source], targets, placed.trees.get(index, ()))
         moved = tuple(target + first for target in flow.targets)
         source = flow.source + first
-        found.append(Message(source, moved, flow.tensor, flow.box, flow.size_bytes, links))
-    return found
+        messages.append(Message(source, moved, flow.tensor, flow.box, flow.size_bytes, links))
+    return messages
 
 
 def around_dead(
@@ -66,7 +66,7 @@ def around_dead(
         return trees
     router = TreeRouter(net, list(range(len(net.neighbours))), closed)
     again: list[tuple[int, int]] = []
-    found = [list(of_replica) for of_replica in trees]
+    rerouted = [list(of_replica) for of_replica in trees]
     for replica, of_replica in enumerate(trees):
         for at, tree in enumerate(of_replica):
             if any(net.link_at[step] in closed for step in tree):
@@ -75,6 +75,6 @@ def around_dead(
                 router.add(tree, demands[replica][at].size_bytes)
     for replica, at in again:
         demand = demands[replica][at]
-        found[replica][at] = router.tree(demand.source, demand.targets)
-        router.add(found[replica][at], demand.size_bytes)
-    return found
+        rerouted[replica][at] = router.tree(demand.source, demand.targets)
+        router.add(rerouted[replica][at], demand.size_bytes)
+    return rerouted

@@ -48,15 +48,15 @@ def parse_by_hand(content: bytes, name: str, network: Network, machine: Machine)
 
     values, form = _values(content, name)
     keys = parse(HandKeys, values, name, form)
-    rows: list[Assignment] = []
-    for at, row in enumerate(keys.assign):
+    assignments: list[Assignment] = []
+    for at, entry in enumerate(keys.assign):
         place = f"{name}, assign[{at}]"
         layers = [
             layer_index(network, layer, f"{place}.layers[{index}]")
-            for index, layer in enumerate(row.layers)
+            for index, layer in enumerate(entry.layers)
         ]
-        rows.append(Assignment(tuple(layers), tuple(row.elements), place))
-    return map_by_hand(network, machine, rows)
+        assignments.append(Assignment(tuple(layers), tuple(entry.elements), place))
+    return map_by_hand(network, machine, assignments)
 
 
 def parse_tiles(content: bytes, name: str, mapping: Mapping) -> Mapping:

@@ -1,7 +1,7 @@
 """Layers that a person puts on elements; what is left over is searched for.
 
 Each assignment is a run of layers on some elements of one kind, which share each of its layers
-between them; how it is split may be said too. Layers that nobody assigned get the other elements.
+between them; how it is split may be said too. Layers without an assignment get the other elements.
 """
 
 from __future__ import annotations
@@ -51,30 +51,37 @@ def layer_index(network: Network, name: str | int, place: str) -> int:
     return names.index(name)
 
 
-def checked(network: Network, machine: Machine, rows: list[Assignment]) -> None:
+def checked(network: Network, machine: Machine, assignments: list[Assignment]) -> None:
     """Hold assignments to a network and a machine. E516 for what cannot be."""
     layers: dict[int, str] = {}
     elements: dict[int, str] = {}
     usable = set(machine.usable.tolist())
-    for row in rows:
-        for layer in row.layers:
+    for assignment in assignments:
+        for layer in assignment.layers:
             if layer in layers:
                 must = f"layers that {layers[layer]} does not have"
-                raise _wrong(f"{row.place}.layers", must, network.layers[layer].name, None)
-            layers[layer] = row.place
-        if row.layers != tuple(range(row.layers[0], row.layers[0] + len(row.layers))):
-            raise _wrong(f"{row.place}.layers", "layers that follow each other", row.layers, None)
-        for at, element in enumerate(row.elements):
-            where = f"{row.place}.elements[{at}]"
+                raise _wrong(f"{assignment.place}.layers", must, network.layers[layer].name, None)
+            layers[layer] = assignment.place
+        if assignment.layers != tuple(
+            range(assignment.layers[0], assignment.layers[0] + len(assignment.layers))
+        ):
+            raise _wrong(
+                f"{assignment.place}.layers",
+                "layers that follow each other",
+                assignment.layers,
+                None,
+            )
+        for at, element in enumerate(assignment.elements):
+            where = f"{assignment.place}.elements[{at}]"
             _check_element(machine, usable, element, where)
             if element in elements:
                 must = f"an element that {elements[element]} does not have"
                 raise _wrong(where, must, element, None)
-            elements[element] = row.place
-        kinds = {machine.kind_of(element).name for element in row.elements}
+            elements[element] = assignment.place
+        kinds = {machine.kind_of(element).name for element in assignment.elements}
         if len(kinds) > 1:
             must = "elements of one kind, so that tiles are equal"
-            raise _wrong(f"{row.place}.elements", must, ", ".join(sorted(kinds)), None)
+            raise _wrong(f"{assignment.place}.elements", must, ", ".join(sorted(kinds)), None)
 
 
 def _check_element(machine: Machine, usable: set[int], element: int, where: str) -> None:
@@ -90,26 +97,26 @@ def _wrong(place: str, must: str, came: object, close: str | None) -> MizzenErro
     return fail("E516", f"{place} must be {must}, not {came}", help=suggestion)
 
 
-def map_by_hand(network: Network, machine: Machine, rows: list[Assignment]) -> Mapping:
+def map_by_hand(network: Network, machine: Machine, assignments: list[Assignment]) -> Mapping:
     """Return the mapping of one replica with some layers, or all, on given elements.
 
     E516 for assignments that cannot be, E517 where an element's memory is too small, E510 where
     the other layers do not fit the other elements.
     """
-    checked(network, machine, rows)
-    taken = {element for row in rows for element in row.elements}
+    checked(network, machine, assignments)
+    taken = {element for each in assignments for element in each.elements}
     left = [element for element in machine.usable.tolist() if element not in taken]
-    given = {layer: row for row in rows for layer in row.layers}
+    given = {layer: each for each in assignments for layer in each.layers}
     free = [layer for layer in range(len(network.layers)) if layer not in given]
     tiles: list[Tile] = []
     first = 0
     while first < len(network.layers):
-        row = given.get(first)
-        last = first + len(row.layers) if row else _until_given(first, given, network)
+        assignment = given.get(first)
+        last = first + len(assignment.layers) if assignment else _until_given(first, given, network)
         part = replace(network, layers=network.layers[first:last])
-        if row:
-            stage = _on_given(part, machine, row)
-            _add(tiles, network, first, stage, list(row.elements))
+        if assignment:
+            stage = _on_given(part, machine, assignment)
+            _add(tiles, network, first, stage, list(assignment.elements))
         else:
             share = left[: max(1, len(left) * (last - first) // len(free))]
             left = left[len(share) :] + _add_searched(tiles, network, machine, part, first, share)
@@ -128,11 +135,11 @@ def _problem(part: Network, machine: Machine, elements: Sequence[int]) -> Proble
     return problem_of(part, machine, each, Buffering.SINGLE, SumSplit.ALLOWED)
 
 
-def _on_given(part: Network, machine: Machine, row: Assignment) -> Stage:
+def _on_given(part: Network, machine: Machine, assignment: Assignment) -> Stage:
     """Return the layers of an assignment on all its elements, whether they fit or not."""
-    kind = int(machine.element_kind[row.elements[0]])
-    table = SharedStages(_problem(part, machine, row.elements))
-    return table.stage((kind, 0, len(part.layers)), min(MOST_ELEMENTS, len(row.elements)))
+    kind = int(machine.element_kind[assignment.elements[0]])
+    table = SharedStages(_problem(part, machine, assignment.elements))
+    return table.stage((kind, 0, len(part.layers)), min(MOST_ELEMENTS, len(assignment.elements)))
 
 
 def _add_searched(
@@ -150,10 +157,10 @@ def _add_searched(
         )
     problem = _problem(part, machine, share)
     table = SharedStages(problem)
-    found = bisect(table.stages, table.least(), table.most()) if problem.may_fit else None
-    if found is None:
+    stages = bisect(table.stages, table.least(), table.most()) if problem.may_fit else None
+    if stages is None:
         raise does_not_fit(part, machine, problem, share)
-    for stage in found.stages:
+    for stage in stages.stages:
         of_kind = [at for at in share if int(machine.element_kind[at]) == stage.kind]
         chosen = of_kind[: stage.elements]
         share = [element for element in share if element not in set(chosen)]

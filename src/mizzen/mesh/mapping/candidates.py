@@ -83,7 +83,7 @@ class Candidate:
 
 def ways_of(machine: Machine, net: ChipNet, replicas: int | None) -> list[tuple[int, int, int]]:
     """Return replicas, chips of each, and replicas on a chip, for a number or all that fit."""
-    found = [
+    ways = [
         (machine.chips // chips, chips, 1)
         for chips in range(1, machine.chips + 1)
         if chips in (1, machine.chips) or blocks_of(net, chips)
@@ -93,8 +93,8 @@ def ways_of(machine: Machine, net: ChipNet, replicas: int | None) -> list[tuple[
     every = enumerate(snake(machine))
     fewest = min(len(elements) for chip, elements in every if chip not in lost)
     if len(machine.kinds) == 1:
-        found += [(machine.chips * count, 1, count) for count in range(2, fewest + 1)]
-    return [way for way in found if replicas in (None, way[0])]
+        ways += [(machine.chips * count, 1, count) for count in range(2, fewest + 1)]
+    return [way for way in ways if replicas in (None, way[0])]
 
 
 def lost_chips(machine: Machine) -> set[int]:
@@ -140,16 +140,16 @@ class CandidateSearch:
 
     def bounds(self) -> list[tuple[float, Way]]:
         """Return all ways that may fit, with images a second if links were free; best first."""
-        found: list[tuple[float, Way]] = []
+        ways: list[tuple[float, Way]] = []
         for buffering in Buffering:
             for replicas, chips, sharing in ways_of(self.machine, self.net, self.options.replicas):
                 way = Way(replicas, chips, sharing, buffering, len(self.lost))
                 stages = plan_stages(self.problem(way)) if way.working else None
                 if stages:
-                    found.append((way.working / stages.period_s, way))
+                    ways.append((way.working / stages.period_s, way))
                 elif sharing > 1:
                     break
-        return sorted(found, key=lambda row: (-row[0], row[1].replicas, -row[1].buffering))
+        return sorted(ways, key=lambda each: (-each[0], each[1].replicas, -each[1].buffering))
 
     def candidates(self, way: Way) -> Iterator[Candidate]:
         """Yield templates for a way, with their expected periods."""
@@ -193,13 +193,13 @@ class CandidateSearch:
         capacity = self.problem(way).elements[0] // way.chips
         return cut_by_metis(template, way.chips, capacity, self.options.seed)
 
-    def improved(self, found: Candidate) -> Candidate:
+    def improved(self, candidate: Candidate) -> Candidate:
         """Return a candidate whose links decide with parts cut by METIS, if that is better."""
-        if found.block is None or found.period_s <= found.tiles_s:
-            return found
-        parts = self._cut(found.template, found.way)
-        other = self._connected(found.way, found.template, found.tiles_s, parts)
-        return other if other.period_s < found.period_s else found
+        if candidate.block is None or candidate.period_s <= candidate.tiles_s:
+            return candidate
+        parts = self._cut(candidate.template, candidate.way)
+        other = self._connected(candidate.way, candidate.template, candidate.tiles_s, parts)
+        return other if other.period_s < candidate.period_s else candidate
 
     def _connected(
         self, way: Way, template: Template, tiles_s: float, parts: list[int]
@@ -220,7 +220,7 @@ class CandidateSearch:
 
     def _positions(self, way: Way, shares: list[Share]) -> Iterator[tuple[Block, list[int]]]:
         between = bytes_between(shares, way.chips)
-        found: list[tuple[float, int, Block, list[int]]] = []
+        costed: list[tuple[float, int, Block, list[int]]] = []
         for block in blocks_of(self.net, way.chips)[:2]:
             fold = fold_of(self.net, block)
             positions = Positions(self.net, fold, between)
@@ -229,8 +229,8 @@ class CandidateSearch:
                 if start:
                     np.random.default_rng(self.options.seed + start).shuffle(at)
                 at = positions.search(at, 20)
-                found.append((positions.cost(at), len(found), block, at.tolist()))
-        for _, _, block, at in sorted(found)[:2]:
+                costed.append((positions.cost(at), len(costed), block, at.tolist()))
+        for _, _, block, at in sorted(costed)[:2]:
             yield block, at
 
 
@@ -249,12 +249,12 @@ def seat_parts(problem: Problem, groups: Groups) -> list[int]:
 def _tile_parts(group: Group, split: Split) -> list[int]:
     """Return the chip of the group of each tile, in the order of its seats."""
     cut = group.cut
-    rows, columns = (split.parts[1], split.parts[2]) if len(split.parts) == 4 else (1, 1)
+    lines, columns = (split.parts[1], split.parts[2]) if len(split.parts) == 4 else (1, 1)
     channels = split.parts[-1] if split.parts else 1
     return [
-        ((row * cut.rows // rows) * cut.columns + column * cut.columns // columns) * cut.channels
+        ((line * cut.rows // lines) * cut.columns + column * cut.columns // columns) * cut.channels
         + channel * cut.channels // channels
-        for row in range(rows)
+        for line in range(lines)
         for column in range(columns)
         for channel in range(channels)
         for _ in range(split.sums)

@@ -29,8 +29,8 @@ class ChipNet:
         """The link at each side of each chip."""
         return {
             (chip, side): link
-            for chip, found in enumerate(self.neighbours)
-            for _, side, link in found
+            for chip, neighbours in enumerate(self.neighbours)
+            for _, side, link in neighbours
         }
 
     @cached_property
@@ -38,8 +38,8 @@ class ChipNet:
         """The chip behind each side of each chip."""
         return {
             (chip, side): other
-            for chip, found in enumerate(self.neighbours)
-            for other, side, _ in found
+            for chip, neighbours in enumerate(self.neighbours)
+            for other, side, _ in neighbours
         }
 
     @property
@@ -64,27 +64,27 @@ class ChipNet:
     def distances(self) -> Floats:
         """The fewest links between any two chips."""
         count = len(self.neighbours)
-        found = np.full((count, count), np.inf)
+        distances = np.full((count, count), np.inf)
         for start in range(count):
-            found[start, start] = 0
+            distances[start, start] = 0
             border = [start]
             while border:
-                border = self._widened(found[start], border)
-        return found
+                border = self._widened(distances[start], border)
+        return distances
 
-    def _widened(self, found: Floats, border: list[int]) -> list[int]:
+    def _widened(self, distances: Floats, border: list[int]) -> list[int]:
         wider: list[int] = []
         for chip in border:
             for other, _, _ in self.neighbours[chip]:
-                if np.isinf(found[other]):
-                    found[other] = found[chip] + 1
+                if np.isinf(distances[other]):
+                    distances[other] = distances[chip] + 1
                     wider.append(other)
         return wider
 
 
 def chip_net(machine: Machine) -> ChipNet:
     """Return the chips of a machine and their links, dead ones and all."""
-    found: list[list[tuple[int, int, int]]] = [[] for _ in range(machine.chips)]
+    neighbours: list[list[tuple[int, int, int]]] = [[] for _ in range(machine.chips)]
     sides: dict[tuple[int, int], int] = {}
     for link in np.flatnonzero(machine.link_kind == LinkKind.BETWEEN_CHIPS).tolist():
         source = int(machine.router_chip[machine.link_source[link]])
@@ -92,9 +92,9 @@ def chip_net(machine: Machine) -> ChipNet:
         x = int(machine.chip_x[target] - machine.chip_x[source]) % machine.chip_columns
         y = int(machine.chip_y[target] - machine.chip_y[source]) % machine.chip_rows
         side = sides.setdefault((x, y), len(sides))
-        if target not in [other for other, _, _ in found[source]]:
-            found[source].append((target, side, link))
-    return ChipNet(machine, tuple(map(tuple, found)), max(1, len(sides)))
+        if target not in [other for other, _, _ in neighbours[source]]:
+            neighbours[source].append((target, side, link))
+    return ChipNet(machine, tuple(map(tuple, neighbours)), max(1, len(sides)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +172,9 @@ class TreeRouter:
                 continue
             if chip in left:
                 return self._back(came, chip)
-            row = weights[self.fold[chip]]
+            of_chip = weights[self.fold[chip]]
             for other, side, link in self.net.neighbours[chip]:
-                further = far + row[side]
+                further = far + of_chip[side]
                 if link not in self.closed and further < cost.get(other, np.inf):
                     cost[other] = further
                     came[other] = chip, side

@@ -35,10 +35,10 @@ def shares_of(template: Template, parts: list[int]) -> list[Share]:
         others = {parts[template.tiles[target].element] for target in flow.targets} - {own}
         if others:
             keyed.setdefault((own, tuple(sorted(others))), []).append(index)
-    found: list[Share] = []
+    shares: list[Share] = []
     for key, flows in sorted(keyed.items()):
-        found += _divided(template, key, flows)
-    return found
+        shares += _divided(template, key, flows)
+    return shares
 
 
 def _divided(template: Template, key: Key, flows: list[int]) -> list[Share]:
@@ -56,16 +56,16 @@ def _divided(template: Template, key: Key, flows: list[int]) -> list[Share]:
 
 def bytes_between(shares: list[Share], parts: int) -> Floats:
     """Return ``[parts, parts]``: bytes of an image; what several get is shared by them."""
-    found = np.zeros((parts, parts))
+    between = np.zeros((parts, parts))
     for share in shares:
         source, targets = share.key
         for target in targets:
-            found[source, target] += share.size_bytes / len(targets) ** 0.5
-    return found
+            between[source, target] += share.size_bytes / len(targets) ** 0.5
+    return between
 
 
 def demands_of(shares: list[Share], chips: list[int]) -> list[Demand]:
-    """Return what parts on chips ask of the links."""
+    """Return the demands of parts on chips on the links."""
     return [
         Demand(chips[share.key[0]], tuple(chips[part] for part in share.key[1]), share.size_bytes)
         for share in shares

@@ -31,9 +31,9 @@ def choice_of(options: Options, elements: int, solver: Solver, seed: int) -> Cho
     CP-SAT may end with a gap, or with nothing; then dynamic programming, which is exact, decides.
     """
     if solver is Solver.CP_SAT:
-        found = _by_cp_sat(options, elements, seed)
-        if found is not None:
-            return found
+        choice = _by_cp_sat(options, elements, seed)
+        if choice is not None:
+            return choice
     return Choice(least_traffic(options, elements), 0.0)
 
 
@@ -45,9 +45,9 @@ def _by_cp_sat(options: Options, elements: int, seed: int) -> Choice | None:
         [model.new_bool_var(f"{layer} {at}") for at in range(len(index))]
         for layer, (_, _, index) in enumerate(options)
     ]
-    for row in taken:
-        model.add_exactly_one(row)
-    flat = [variable for row in taken for variable in row]
+    for variables in taken:
+        model.add_exactly_one(variables)
+    flat = [variable for each in taken for variable in each]
     needed = [count for counts, _, _ in options for count in counts.tolist()]
     traffic = [size for _, sizes, _ in options for size in sizes.tolist()]
     model.add(sum(map(mul, flat, needed)) <= elements)
@@ -59,8 +59,8 @@ def _by_cp_sat(options: Options, elements: int, seed: int) -> Choice | None:
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     picks = tuple(
-        int(index[next(at for at, variable in enumerate(row) if solver.value(variable))])
-        for (_, _, index), row in zip(options, taken, strict=True)
+        int(index[next(at for at, variable in enumerate(each) if solver.value(variable))])
+        for (_, _, index), each in zip(options, taken, strict=True)
     )
     gap = (solver.objective_value - solver.best_objective_bound) / max(1, solver.objective_value)
     return Choice(picks, gap)
@@ -77,9 +77,9 @@ def least_traffic(options: Options, elements: int) -> tuple[int, ...]:
     taken: list[Ints] = []
     for needed, traffic, _ in options:
         reached = np.full((len(needed), elements + 1), np.inf)
-        for row, (count, more) in enumerate(zip(needed.tolist(), traffic.tolist(), strict=True)):
+        for option, (count, more) in enumerate(zip(needed.tolist(), traffic.tolist(), strict=True)):
             if count <= elements:
-                reached[row, count:] = cost[: elements + 1 - count] + more
+                reached[option, count:] = cost[: elements + 1 - count] + more
         taken.append(np.argmin(reached, axis=0))
         cost = reached.min(axis=0)
     return _traced(options, taken, int(np.argmin(cost)))
@@ -88,7 +88,7 @@ def least_traffic(options: Options, elements: int) -> tuple[int, ...]:
 def _traced(options: Options, taken: list[Ints], used: int) -> tuple[int, ...]:
     picks: list[int] = []
     for (needed, _, index), best in zip(reversed(options), reversed(taken), strict=True):
-        row = int(best[used])
-        picks.append(int(index[row]))
-        used -= int(needed[row])
+        option = int(best[used])
+        picks.append(int(index[option]))
+        used -= int(needed[option])
     return tuple(reversed(picks))

@@ -18,14 +18,14 @@ def seat_weights(template: Template) -> Weights:
     A flow to several seats is a path through all of them: as many of its edges are cut as it has
     parts more than one, as long as those of a part follow each other.
     """
-    found: Weights = [{} for _ in template.kinds]
+    weights: Weights = [{} for _ in template.kinds]
     for flow in template.flows:
         ends = [flow.source, *flow.targets]
         seats = list(dict.fromkeys(template.tiles[tile].element for tile in ends))
         for one, other in itertools.pairwise(seats):
-            found[one][other] = found[one].get(other, 0) + flow.size_bytes
-            found[other][one] = found[other].get(one, 0) + flow.size_bytes
-    return found
+            weights[one][other] = weights[one].get(other, 0) + flow.size_bytes
+            weights[other][one] = weights[other].get(one, 0) + flow.size_bytes
+    return weights
 
 
 def cut_by_metis(template: Template, parts: int, capacity: int, seed: int) -> list[int]:
@@ -34,19 +34,19 @@ def cut_by_metis(template: Template, parts: int, capacity: int, seed: int) -> li
 
     weights = seat_weights(template)
     starts, ends, sizes = [0], list[int](), list[int]()
-    for row in weights:
-        ends += row.keys()
-        sizes += [max(1, size // WEIGHT_BYTES) for size in row.values()]
+    for edges in weights:
+        ends += edges.keys()
+        sizes += [max(1, size // WEIGHT_BYTES) for size in edges.values()]
         starts.append(len(ends))
     options = pymetis.Options(seed=seed)
     graph = pymetis.CSRAdjacency(starts, ends)
-    _, found = pymetis.part_graph(parts, adjacency=graph, eweights=sizes, options=options)
-    return repaired(list(found), weights, parts, capacity)
+    _, cut = pymetis.part_graph(parts, adjacency=graph, eweights=sizes, options=options)
+    return repaired(list(cut), weights, parts, capacity)
 
 
-def repaired(found: list[int], weights: Weights, parts: int, capacity: int) -> list[int]:
+def repaired(cut: list[int], weights: Weights, parts: int, capacity: int) -> list[int]:
     """Move seats out of parts that have too many, those first that cost least."""
-    at = list(found)
+    at = list(cut)
     members: list[set[int]] = [set() for _ in range(parts)]
     for seat, part in enumerate(at):
         members[part].add(seat)
@@ -69,5 +69,5 @@ def repaired(found: list[int], weights: Weights, parts: int, capacity: int) -> l
     return at
 
 
-def _bytes_to(row: dict[int, int], at: list[int], part: int) -> int:
-    return sum(size for other, size in row.items() if at[other] == part)
+def _bytes_to(edges: dict[int, int], at: list[int], part: int) -> int:
+    return sum(size for other, size in edges.items() if at[other] == part)

@@ -21,7 +21,7 @@ class Buffering(IntEnum):
 def depths_of(network: Network, stages: list[int] | None = None) -> list[int]:
     """Return for each layer the longest way to it from the inputs, in stages.
 
-    `stages` are those of each layer: layers of one stage work on the same image, one behind the
+    `stages` are those of each layer: layers of one stage work on the same image, one after the
     other. By default each layer is a stage of its own.
     """
     of = stages or list(range(len(network.layers)))
@@ -42,14 +42,14 @@ def input_slots(
     The longest way decides: what comes from further above waits for the other inputs. What comes
     from outside is fetched when it is needed.
     """
-    found: list[int] = []
+    slots: list[int] = []
     for tensor in dict.fromkeys(layer.inputs):
         producer = network.producer.get(tensor)
         if producer is None:
-            found.append(1)
+            slots.append(1)
         else:
-            found.append(slots_between(depths[producer], depth, buffering))
-    return tuple(found)
+            slots.append(slots_between(depths[producer], depth, buffering))
+    return tuple(slots)
 
 
 def slots_between(producer: int, consumer: int, buffering: Buffering) -> int:

@@ -97,9 +97,9 @@ def metis_graph(mapping: Mapping) -> str:
         weight = max(1, size // WEIGHT_BYTES)
         lines[one] += [other + 1, weight]
         lines[other] += [one + 1, weight]
-    rows = [f"{len(lines)} {len(edges)} 011"]
-    rows += [" ".join(map(str, line)) for line in lines]
-    return "\n".join(rows) + "\n"
+    printed = [f"{len(lines)} {len(edges)} 011"]
+    printed += [" ".join(map(str, line)) for line in lines]
+    return "\n".join(printed) + "\n"
 
 
 def parse_partition(content: str, name: str, mapping: Mapping) -> Mapping:

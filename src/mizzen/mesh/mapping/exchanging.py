@@ -58,7 +58,7 @@ class Exchange:
         return float(total + (self.entering * distances[:, at].T).sum())
 
     def _changes(self, distances: Floats, places: Ints) -> Floats:
-        """Return what the cost changes by when two seats exchange their places."""
+        """Return the change of the cost when two seats exchange their places."""
         at = self.routers[places]
         near = distances[np.ix_(at, at)]
         alone = self.between @ near.T + self.between.T @ near
@@ -70,13 +70,13 @@ class Exchange:
 
 def _exchanged(places: Ints, gains: Floats, most: int) -> Ints:
     """Return places after the best exchanges, none of a seat twice."""
-    found, moved = places.copy(), set[int]()
+    exchanged, moved = places.copy(), set[int]()
     order = np.argsort(gains, axis=None, kind="stable")[: most * 8]
     for at in order.tolist():
         one, other = divmod(at, len(places))
         if gains[one, other] >= 0 or len(moved) >= 2 * most:
             break
         if one not in moved and other not in moved:
-            found[one], found[other] = places[other], places[one]
+            exchanged[one], exchanged[other] = places[other], places[one]
             moved |= {one, other}
-    return found
+    return exchanged

@@ -42,19 +42,19 @@ def fixed_bytes(network: Network, tile: Tile) -> int:
 
 
 def buffers_of(network: Network, index: int, tile: Tile, givers: int) -> list[Buffer]:
-    """Return what a tile keeps in slots: inputs, partial sums, its output."""
+    """Return the buffers that a tile keeps in slots: inputs, partial sums, its output."""
     layer = network.layers[tile.layer]
-    found = [
+    buffers = [
         Buffer((index, tensor), elements_of(box) * network.tensors[tensor].item_bytes)
         for tensor, box in inputs_of(network, tile)
     ]
     outputs = elements_of(tile.box)
     if givers:
-        found.append(Buffer((index, None), outputs * SUM_BYTES, givers))
+        buffers.append(Buffer((index, None), outputs * SUM_BYTES, givers))
     partial = tile.sums_into is not None and is_partial(layer, tile.channels)
     item = SUM_BYTES if partial else network.tensors[layer.output].item_bytes
-    found.append(Buffer((index, layer.output), outputs * item))
-    return found
+    buffers.append(Buffer((index, layer.output), outputs * item))
+    return buffers
 
 
 class Fitting:
@@ -70,11 +70,11 @@ class Fitting:
                 givers[tile.sums_into] = givers.get(tile.sums_into, 0) + 1
         sending = {flow.source for flow in template.flows}
         for index, tile in enumerate(template.tiles):
-            found = buffers_of(template.network, index, tile, givers.get(index, 0))
-            self.slots.setdefault(found[-1].key, 2 if index in sending else 1)
-            taken = sum(buffer.size_bytes(self.slots[buffer.key]) for buffer in found)
+            buffers = buffers_of(template.network, index, tile, givers.get(index, 0))
+            self.slots.setdefault(buffers[-1].key, 2 if index in sending else 1)
+            taken = sum(buffer.size_bytes(self.slots[buffer.key]) for buffer in buffers)
             self.room[tile.element] -= taken + fixed_bytes(template.network, tile)
-            self.buffers[tile.element] += found
+            self.buffers[tile.element] += buffers
 
     def shrink(self) -> None:
         """Take slots away, where there are most, from seats whose memory is too small."""

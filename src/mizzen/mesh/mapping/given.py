@@ -24,15 +24,15 @@ def reassigned(mapping: Mapping, elements: list[int]) -> Mapping:
 
     `elements` has one for each tile. E517 where an element's memory is too small for its tiles.
     """
-    found: list[list[Tile]] = [[] for _ in range(mapping.replicas)]
+    of_replica: list[list[Tile]] = [[] for _ in range(mapping.replicas)]
     firsts: list[int] = [-1] * mapping.replicas
     for index, (tile, element) in enumerate(zip(mapping.tiles, elements, strict=True)):
         if firsts[tile.replica] < 0:
             firsts[tile.replica] = index
         first = firsts[tile.replica]
         into = None if tile.sums_into is None else tile.sums_into - first
-        found[tile.replica].append(replace(tile, element=element, sums_into=into))
-    return mapping_of(mapping.machine, mapping.network, found, mapping.seed)
+        of_replica[tile.replica].append(replace(tile, element=element, sums_into=into))
+    return mapping_of(mapping.machine, mapping.network, of_replica, mapping.seed)
 
 
 def mapping_of(

@@ -150,18 +150,18 @@ class GroupSearch:
 
     def _fewest(self, period_s: float) -> list[Floats]:
         """Return for each layer and cut the fewest elements of a chip, or infinity."""
-        found: list[Floats] = []
+        fewest: list[Floats] = []
         for layer in self.aligned:
-            row = np.full(len(self.cuts), np.inf)
+            least = np.full(len(self.cuts), np.inf)
             for at, (seconds, elements, _) in enumerate(layer):
                 fast = elements[seconds <= period_s]
                 if len(fast):
-                    row[at] = fast.min()
-            found.append(row)
-        return found
+                    least[at] = fast.min()
+            fewest.append(least)
+        return fewest
 
     def _runs(self, first: int, fewest: list[Floats], budget: float) -> Iterator[tuple[int, int]]:
-        """Yield the groups that may begin with a layer: the layer behind, and the cut.
+        """Yield the groups that may begin with a layer: the layer after, and the cut.
 
         Of the cuts for as many chips only that of least traffic matters.
         """
@@ -235,14 +235,14 @@ class GroupSearch:
 
     def chosen(self, groups: Groups, solver: Solver, seed: int) -> tuple[Groups, float]:
         """Return the groups with the splits that a solver takes, and the largest gap."""
-        found: list[Group] = []
+        picked: list[Group] = []
         gap = 0.0
         for group in groups.groups:
             options = self._options(group.first, group.last, group.cut, groups.period_s)
             choice = choice_of(options, self.chips.elements, solver, seed)
-            found.append(replace(group, picks=choice.picks))
+            picked.append(replace(group, picks=choice.picks))
             gap = max(gap, choice.gap)
-        return replace(groups, groups=tuple(found)), gap
+        return replace(groups, groups=tuple(picked)), gap
 
 
 def _aligned(problem: Problem, layer: int, cut: Cut) -> tuple[Floats, Ints, Ints]:

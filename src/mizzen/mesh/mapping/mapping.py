@@ -17,7 +17,7 @@ class Tile:
     channels   the input channels that it sums over; not all of them where the sum is split
     sums_into  the tile of the same box that adds this one's partial sums to its own; None for a
                tile that gives the output itself. That one has the first input channels, adds bias
-               and everything behind it
+               and everything after it
     """
 
     layer: int
@@ -68,23 +68,23 @@ class Mapping:
     @cached_property
     def tiles_of_element(self) -> dict[int, tuple[int, ...]]:
         """Element to its tiles, in the order in which it computes them."""
-        found: dict[int, list[int]] = {}
+        of_element: dict[int, list[int]] = {}
         for index, tile in enumerate(self.tiles):
-            found.setdefault(tile.element, []).append(index)
+            of_element.setdefault(tile.element, []).append(index)
         order = self.tiles
         return {
             element: tuple(sorted(tiles, key=lambda index: (order[index].layer, index)))
-            for element, tiles in found.items()
+            for element, tiles in of_element.items()
         }
 
     @cached_property
     def givers(self) -> dict[int, tuple[int, ...]]:
         """Tile to the tiles that give partial sums to it, in rising order."""
-        found: dict[int, list[int]] = {}
+        of_tile: dict[int, list[int]] = {}
         for index, tile in enumerate(self.tiles):
             if tile.sums_into is not None:
-                found.setdefault(tile.sums_into, []).append(index)
-        return {tile: tuple(givers) for tile, givers in found.items()}
+                of_tile.setdefault(tile.sums_into, []).append(index)
+        return {tile: tuple(givers) for tile, givers in of_tile.items()}
 
     @cached_property
     def senders(self) -> frozenset[int]:

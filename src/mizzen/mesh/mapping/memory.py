@@ -11,7 +11,7 @@ A tile keeps, in this order, each part at a multiple of 16 bytes:
 
 `Mapping.slots[(tile, tensor)]` says how many slots an input has, with None for partial sums and the
 layer's output tensor where an output has other than these; `default_slots` is the rule where it
-says nothing. Elements keep what their tiles keep, one tile behind the other in
+says nothing. Elements keep what their tiles keep, one tile after the other in
 `Mapping.tiles_of_element`'s order.
 """
 
@@ -42,7 +42,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A part of a tile's memory: `slots` times `slot_bytes`, one behind the other.
+    """A part of a tile's memory: `slots` times `slot_bytes`, one after the other.
 
     tensor  of an input or output; None for constants, scratch and 32-bit partial sums
     giver   tile that gives the partial sums
@@ -68,7 +68,7 @@ def aligned(size_bytes: int) -> int:
 
 
 def holdings_of(mapping: Mapping, tile: int) -> tuple[Holding, ...]:
-    """Return what a tile keeps in its element's memory, in order."""
+    """Return the holdings of a tile in its element's memory, in order."""
     network, own = mapping.network, mapping.tiles[tile]
     layer = network.layers[own.layer]
     parts = [*_constants(network, layer, own, tile)]
@@ -94,12 +94,12 @@ def inputs_of(network: Network, tile: Tile) -> tuple[tuple[int, Box], ...]:
     A tensor that a layer takes twice is kept once, in the smallest box that holds both.
     """
     layer = network.layers[tile.layer]
-    found: dict[int, Box] = {}
+    needed: dict[int, Box] = {}
     boxes = needed_boxes(network, layer, tile.box, tile.channels)
     for tensor, box in zip(layer.inputs, boxes, strict=True):
         if box is not None:
-            found[tensor] = _hull(found[tensor], box) if tensor in found else box
-    return tuple(found.items())
+            needed[tensor] = _hull(needed[tensor], box) if tensor in needed else box
+    return tuple(needed.items())
 
 
 def slots_of(mapping: Mapping, tile: int, tensor: int | None) -> int:

@@ -20,8 +20,8 @@ def does_not_fit(
     `elements` are those that there are, all that are usable by default.
     """
     which = machine.usable.tolist() if elements is None else list(elements)
-    found = _layer_too_large(network, machine, problem)
-    return found or _all_too_large(network, machine, problem, which)
+    too_large = _layer_too_large(network, machine, problem)
+    return too_large or _all_too_large(network, machine, problem, which)
 
 
 def _layer_too_large(network: Network, machine: Machine, problem: Problem) -> MizzenError | None:

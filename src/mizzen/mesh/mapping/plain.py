@@ -19,16 +19,16 @@ from mizzen.mesh.mapping.splits import Floats
 
 def hilbert(x: int, y: int, side: int) -> int:
     """Return how far along the Hilbert curve of a square, a power of two wide, a place lies."""
-    found, half = 0, side // 2
+    along, half = 0, side // 2
     while half:
         right, up = int(bool(x & half)), int(bool(y & half))
-        found += half * half * ((3 * right) ^ up)
+        along += half * half * ((3 * right) ^ up)
         if not up:
             if right:
                 x, y = side - 1 - x, side - 1 - y
             x, y = y, x
         half //= 2
-    return found
+    return along
 
 
 def in_plain_parts(
@@ -59,12 +59,12 @@ def in_plain_parts(
 def anywhere(elements: list[int], parts: list[int], seed: int) -> list[int]:
     """Return elements of seats, exchanged within each part by lot."""
     random = np.random.default_rng(seed)
-    found = list(elements)
+    exchanged = list(elements)
     for part in sorted(set(parts)):
         seats = [seat for seat, own in enumerate(parts) if own == part]
         for seat, other in zip(seats, random.permutation(seats).tolist(), strict=True):
-            found[seat] = elements[other]
-    return found
+            exchanged[seat] = elements[other]
+    return exchanged
 
 
 def link_seconds(mapping: Mapping) -> Floats:

@@ -39,5 +39,5 @@ def settled(problem: Problem, stages: Stages, solver: Solver, seed: int) -> tupl
         options.append((choices.tiles[usable], choices.traffic[usable], usable))
     choice = choice_of(options, problem.elements[0], solver, seed)
     picked = zip(problem.choices, choice.picks, strict=True)
-    found = [stage_of(choices, layer, pick) for layer, (choices, pick) in enumerate(picked)]
-    return Stages(tuple(found), stages.period_s), choice.gap
+    chosen = [stage_of(choices, layer, pick) for layer, (choices, pick) in enumerate(picked)]
+    return Stages(tuple(chosen), stages.period_s), choice.gap

@@ -21,7 +21,7 @@ class Block:
 def blocks_of(net: ChipNet, chips: int) -> list[Block]:
     """Return the blocks of so many chips whose copies fill the board, the squarest first."""
     machine = net.machine
-    found = [
+    blocks = [
         Block(columns, chips // columns)
         for columns in range(1, machine.chip_columns + 1)
         if chips % columns == 0
@@ -29,7 +29,7 @@ def blocks_of(net: ChipNet, chips: int) -> list[Block]:
         and machine.chip_rows % (chips // columns) == 0
         and chips // columns <= machine.chip_rows
     ]
-    return sorted(found, key=lambda block: (abs(block.columns - block.rows), block.columns))
+    return sorted(blocks, key=lambda block: (abs(block.columns - block.rows), block.columns))
 
 
 def fold_of(net: ChipNet, block: Block) -> list[int]:

@@ -55,30 +55,30 @@ class Routes:
         """Return the links from a router to others, over the links between chips of a tree."""
         entry = {self.chip[source]: source}
         exits: dict[int, list[int]] = {}
-        found: dict[int, None] = {}
+        links: dict[int, None] = {}
         for step in tree:
             link = self.net.link_at[step]
             exits.setdefault(step[0], []).append(self.source[link])
             entry[self.net.target_of[step]] = self.target[link]
-            found[link] = None
+            links[link] = None
         for target in targets:
             exits.setdefault(self.chip[target], []).append(target)
         for chip, routers in exits.items():
             if chip not in entry:
                 raise self._cut_off(source, routers[0])
             for router in routers:
-                self._add_path(found, entry[chip], router)
-        return tuple(found)
+                self._add_path(links, entry[chip], router)
+        return tuple(links)
 
-    def _add_path(self, found: dict[int, None], source: int, target: int) -> None:
+    def _add_path(self, links: dict[int, None], source: int, target: int) -> None:
         hops = self.tree(source)
         while target != source:
             if target not in hops:
                 raise self._cut_off(source, target)
             target, link = hops[target]
-            if link in found:
+            if link in links:
                 return
-            found[link] = None
+            links[link] = None
 
     def _cut_off(self, source: int, target: int) -> Exception:
         names = self.machine.router_name(source), self.machine.router_name(target)
@@ -115,11 +115,11 @@ class Routes:
 def snake(machine: Machine) -> list[list[int]]:
     """Return for each chip its usable elements, router after router, to and fro along columns."""
     chip, router = machine.element_chip, machine.element_router
-    found: list[list[int]] = [[] for _ in range(machine.chips)]
+    of_chip: list[list[int]] = [[] for _ in range(machine.chips)]
     x = machine.router_x[router]
     y = machine.router_y[router]
     order = np.lexsort((np.arange(len(router)), np.where(x % 2 == 0, y, -y), x))
     usable = ~(machine.element_dead | machine.element_reserved)
     for element in order[usable[order]].tolist():
-        found[int(chip[element])].append(element)
-    return found
+        of_chip[int(chip[element])].append(element)
+    return of_chip

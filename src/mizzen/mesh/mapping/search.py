@@ -82,13 +82,13 @@ def _placed(
     best = replace(best, chips=homes[0], trees=trees[0])
     elements = _elements(machine, net, best, homes, options)
     by_flow: list[dict[int, Tree]] = [{} for _ in homes]
-    for found, of_replica in zip(by_flow, trees, strict=True):
+    for tree_of_flow, of_replica in zip(by_flow, trees, strict=True):
         for share, tree in zip(best.shares, of_replica, strict=True):
-            found.update(dict.fromkeys(share.flows, tree))
+            tree_of_flow.update(dict.fromkeys(share.flows, tree))
     capacities = [machine.kinds[kind].data_bytes for kind in best.template.kinds]
     slots = fitted(best.template, capacities, best.parts)
     template = replace(best.template, slots=slots)
-    return [Placed(template, own, found) for own, found in zip(elements, by_flow, strict=True)]
+    return [Placed(template, own, each) for own, each in zip(elements, by_flow, strict=True)]
 
 
 def _elements(
@@ -126,14 +126,14 @@ def _home(net: ChipNet, best: Candidate, replica: int) -> list[int]:
     """Return the chips of a replica's parts."""
     if best.block is None:
         return [replica // best.way.sharing]
-    columns, rows = _shift(net, best, replica)
-    return [net.moved(chip, columns, rows) for chip in best.chips]
+    columns, lines = _shift(net, best, replica)
+    return [net.moved(chip, columns, lines) for chip in best.chips]
 
 
 def _moved_trees(net: ChipNet, best: Candidate, replica: int) -> list[Tree]:
     if best.block is None:
         return []
-    columns, rows = _shift(net, best, replica)
+    columns, lines = _shift(net, best, replica)
     return [
-        tuple((net.moved(chip, columns, rows), side) for chip, side in tree) for tree in best.trees
+        tuple((net.moved(chip, columns, lines), side) for chip, side in tree) for tree in best.trees
     ]

@@ -40,7 +40,7 @@ class Seating:
 
     def in_order(self) -> list[int]:
         """Return the element of each seat in the order of layers along each chip."""
-        found = [0] * len(self.best.parts)
+        placed = [0] * len(self.best.parts)
         chips = snake(self.machine)
         kinds = self.machine.element_kind.tolist()
         for part, seats in enumerate(self.seats):
@@ -49,8 +49,8 @@ class Seating:
                 for kind in set(self.best.template.kinds)
             }
             for seat in seats:
-                found[seat] = free[self.best.template.kinds[seat]].pop(0)
-        return found
+                placed[seat] = free[self.best.template.kinds[seat]].pop(0)
+        return placed
 
     def searched(self, rounds: int) -> list[int]:
         """Return elements after exchanges, in rounds in which busy links count as longer."""
@@ -73,13 +73,13 @@ class Seating:
 
     def loads(self, elements: list[int]) -> Load:
         """Return the bytes of each link for an image, those of all copies on the first one."""
-        template, found = self.best.template, dict[int, float]()
+        template, loads = self.best.template, dict[int, float]()
         at = [self.router[elements[tile.element]] for tile in template.tiles]
         for index, flow in enumerate(template.flows):
             targets = [at[target] for target in flow.targets]
             for link in self.routes.links(at[flow.source], targets, self.trees.get(index, ())):
-                found[link] = found.get(link, 0.0) + flow.size_bytes
-        return self._folded(found)
+                loads[link] = loads.get(link, 0.0) + flow.size_bytes
+        return self._folded(loads)
 
     def busiest_s(self, loads: Load) -> float:
         """Return the time that the busiest link of a chip needs for an image."""
@@ -95,14 +95,14 @@ class Seating:
         if self.best.block is None:
             return loads
         home = {self.copies[chip]: chip for chip in self.best.chips}
-        found: Load = {}
+        folded: Load = {}
         for link, load in loads.items():
             router = self.routes.source[link]
             chip = self.routes.chip[router]
             other = home[self.copies[chip]]
             same = self.routes.translated(link, other)
-            found[same] = found.get(same, 0.0) + load
-        return found
+            folded[same] = folded.get(same, 0.0) + load
+        return folded
 
     def _busy(self, loads: Load) -> list[int]:
         """Return the parts with links that matter."""
@@ -129,24 +129,28 @@ class Seating:
         """Return how far routers of a chip are, busy links counting more."""
         routers = self.routes.routers_of(chip)
         most = max(loads.values(), default=1.0)
-        found = np.zeros((len(routers), len(routers)))
-        for row, source in enumerate(routers):
+        distances = np.zeros((len(routers), len(routers)))
+        for number, source in enumerate(routers):
             for router, (before, link) in self.routes.tree(source).items():
                 longer = 1 + SHARPNESS * (loads.get(link, 0.0) / most) ** 3
-                found[row, router - routers[0]] = found[row, before - routers[0]] + longer
-        return found
+                distances[number, router - routers[0]] = (
+                    distances[number, before - routers[0]] + longer
+                )
+        return distances
 
     def _asked(self, part: int, elements: list[int], first: int) -> Exchange:
-        """Return what the seats of a part send: to each other, and through the chip's gates."""
+        """Return the bytes that a part's seats send to each other, and through the chip's gates."""
         seats = self.seats[part]
-        row = {seat: at for at, seat in enumerate(seats)}
+        number = {seat: at for at, seat in enumerate(seats)}
         count = len(self.routes.routers_of(self.best.chips[part]))
         between = np.zeros((len(seats), len(seats)))
         leaving, entering = np.zeros((len(seats), count)), np.zeros((len(seats), count))
         tiles = self.best.template.tiles
         for index, flow in enumerate(self.best.template.flows):
-            source = row.get(tiles[flow.source].element)
-            inside = {row[tiles[at].element] for at in flow.targets if tiles[at].element in row}
+            source = number.get(tiles[flow.source].element)
+            inside = {
+                number[tiles[at].element] for at in flow.targets if tiles[at].element in number
+            }
             if source is None and not inside:
                 continue
             out, into = self._gates(part, index)
@@ -190,16 +194,16 @@ def moved_to(
     ]
     alive = {chip: set(usable[chip]) for chip in chips}
     taken = {element for element in wanted if element in alive[element // per_chip]}
-    found: list[int] = []
+    moved: list[int] = []
     for element in wanted:
         chip = element // per_chip
         if element in alive[chip]:
-            found.append(element)
+            moved.append(element)
             continue
         spare = [other for other in usable[chip] if other not in taken]
-        found.append(min(spare, key=lambda other, at=element: (abs(other - at), other)))
-        taken.add(found[-1])
-    return found
+        moved.append(min(spare, key=lambda other, at=element: (abs(other - at), other)))
+        taken.add(moved[-1])
+    return moved
 
 
 def shared_chip(elements: list[int], best: Candidate, place: int) -> list[int]:

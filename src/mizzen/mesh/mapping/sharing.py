@@ -94,7 +94,7 @@ class SharedStages:
         count = self.problem.elements[kind]
         usual = sum(float(one.seconds[kind].max()) for one in self.problem.choices)
         usual /= max(count, 1)
-        rows: list[Ints] = []
+        picks: list[Ints] = []
         for weight in MEMORY_WEIGHTS:
             held = choices.held / self.problem.kinds[kind].data_bytes
             cost = choices.seconds[kind] / usual + weight * held
@@ -103,8 +103,8 @@ class SharedStages:
                 few = np.flatnonzero(choices.tiles <= elements)
                 if len(few):
                     best[elements] = few[np.argmin(cost[few])]
-            rows.append(best)
-        return np.array(rows)
+            picks.append(best)
+        return np.array(picks)
 
     def _weigh(self, kind: int, first: int) -> None:
         """Weigh all runs of layers that begin with one."""

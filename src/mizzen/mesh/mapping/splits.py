@@ -127,11 +127,11 @@ def groups_of(layer: Layer, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def boxes_of(layer: Layer, shape: tuple[int, ...], split: Split) -> list[Box]:
     """Return the boxes of a split, the last axis fastest."""
-    found: list[Box] = [()]
+    boxes: list[Box] = [()]
     for extent, parts, group in zip(shape, split.parts, groups_of(layer, shape), strict=True):
         spans = spans_of(extent, parts, group)
-        found = [(*box, span) for box in found for span in spans]
-    return found
+        boxes = [(*box, span) for box in boxes for span in spans]
+    return boxes
 
 
 def sums_of(layer: Layer, split: Split) -> list[Span | None]:
@@ -332,12 +332,12 @@ def _largest_sum(layer: Layer, summed: Ints) -> Ints:
 
 def _input_bytes(network: Network, layer: Layer, extents: Ints, depth: Ints) -> list[Ints]:
     """Return for each distinct input the bytes that the largest tile needs of it."""
-    found: dict[int, Ints] = {}
+    needed: dict[int, Ints] = {}
     for place, tensor in enumerate(layer.inputs):
         item = network.tensors[tensor].item_bytes
         size = _through(network, layer, place, extents, depth) * item
-        found[tensor] = np.maximum(found[tensor], size) if tensor in found else size
-    return list(found.values())
+        needed[tensor] = np.maximum(needed[tensor], size) if tensor in needed else size
+    return list(needed.values())
 
 
 def _through(network: Network, layer: Layer, place: int, extents: Ints, depth: Ints) -> Ints:
@@ -355,8 +355,8 @@ def _by_boxes(network: Network, layer: Layer, place: int, extents: Ints) -> Ints
     unique, inverse = np.unique(extents, axis=0, return_inverse=True)
     shape = network.tensors[layer.inputs[place]].shape
     sizes: list[int] = []
-    for row in unique.tolist():
-        box = tuple((0, extent) for extent in row)
+    for each in unique.tolist():
+        box = tuple((0, extent) for extent in each)
         needed = needed_boxes(network, layer, box)[place]
         most = elements_of(box_of(shape))
         if layer.kind is LayerKind.MOVEMENT:
@@ -369,9 +369,9 @@ def _pareto(costs: npt.NDArray[np.float64]) -> list[int]:
     """Return the rows that no other row is as good as in every column, in rising order."""
     order = np.lexsort(costs.T[::-1])
     kept: list[int] = []
-    rows = np.empty((0, costs.shape[1]))
+    front = np.empty((0, costs.shape[1]))
     for at in order.tolist():
-        if not len(rows) or not (rows <= costs[at]).all(axis=1).any():
+        if not len(front) or not (front <= costs[at]).all(axis=1).any():
             kept.append(at)
-            rows = np.vstack([rows, costs[at]])
+            front = np.vstack([front, costs[at]])
     return kept

@@ -1,6 +1,6 @@
 """Stages: which layers share elements, how many elements each stage has, and how layers are split.
 
-A stage is one layer, or a run of layers on the same elements, which compute them one behind the
+A stage is one layer, or a run of layers on the same elements, which compute them one after the
 other for each image. The period is the time of the slowest stage. For a period, dynamic programming
 over the layers finds the stages that need the fewest elements; the least period for which they
 suffice is found by bisection.
@@ -123,17 +123,17 @@ Found = TypeVar("Found", bound=Periodic)
 def bisect(
     solve: Callable[[float], Found | None], low: float, high: float, precision: float = PRECISION
 ) -> Found | None:
-    """Return what `solve` finds for the least period that it finds anything for."""
+    """Return the result of `solve` for the least period that it finds anything for."""
     best = solve(high)
     if best is None:
         return None
     while high / low > precision:
         middle = (low * high) ** 0.5
-        found = solve(middle)
-        if found is None:
+        result = solve(middle)
+        if result is None:
             low = middle
         else:
-            best, high = found, min(middle, found.period_s)
+            best, high = result, min(middle, result.period_s)
             low = min(low, high)
     return best
 

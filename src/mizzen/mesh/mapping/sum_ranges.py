@@ -35,7 +35,7 @@ class SumRange:
         """
         if self.layer.kind is not LayerKind.CONVOLUTION or self.layer.window is None:
             return False
-        if self.sums is not None or all(row.overflow is Overflow.WRAP for row in self.arrays):
+        if self.sums is not None or all(array.overflow is Overflow.WRAP for array in self.arrays):
             return True
         products = math.prod(self.layer.window.kernel) * self.layer.input_channels
         return products << PRODUCT_BITS < 1 << (self.bits - 1)

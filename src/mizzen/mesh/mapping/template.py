@@ -52,10 +52,10 @@ class Template:
     @cached_property
     def depths(self) -> tuple[int, ...]:
         """The first layer of each seat."""
-        found = [len(self.network.layers)] * len(self.kinds)
+        first = [len(self.network.layers)] * len(self.kinds)
         for tile in self.tiles:
-            found[tile.element] = min(found[tile.element], tile.layer)
-        return tuple(found)
+            first[tile.element] = min(first[tile.element], tile.layer)
+        return tuple(first)
 
 
 def template_of(
@@ -128,7 +128,7 @@ def flows_of(network: Network, tiles: tuple[Tile, ...], multicast: Multicast) ->
     for index, tile in enumerate(tiles):
         if tile.sums_into is None:
             boxes.setdefault(network.layers[tile.layer].output, {})[tile.box] = index
-    producers = {tensor: _Producers(found) for tensor, found in boxes.items()}
+    producers = {tensor: _Producers(given) for tensor, given in boxes.items()}
     grouped = _needed(network, tiles, producers)
     for (source, tensor, box), targets in grouped.items():
         size = elements_of(box) * network.tensors[tensor].item_bytes
@@ -163,7 +163,7 @@ def _addressed(targets: list[int], multicast: Multicast) -> list[tuple[int, ...]
 def tile_depths(network: Network, stages: Stages) -> tuple[list[int], list[int]]:
     """Return for each layer the stages before its first tiles, and before those that give it.
 
-    They differ where sums are split: whoever adds partial sums works one image later.
+    They differ where sums are split: what adds partial sums works one image later.
     """
     begin = [0] * len(network.layers)
     end = [0] * len(network.layers)
@@ -182,7 +182,7 @@ def tile_depths(network: Network, stages: Stages) -> tuple[list[int], list[int]]
 
 
 def plain_depths(network: Network, tiles: tuple[Tile, ...]) -> tuple[list[int], list[int]]:
-    """Return what `tile_depths` does where each layer is a stage of its own."""
+    """Return the depths as `tile_depths` has them where each layer is a stage of its own."""
     summed = {tile.layer for tile in tiles if tile.sums_into is not None}
     begin, end = [0] * len(network.layers), [0] * len(network.layers)
     for index, layer in enumerate(network.layers):

@@ -1,4 +1,4 @@
-"""Boxes of tensors: for each axis, the first index and the one behind the last."""
+"""Boxes of tensors: for each axis, the first index and the one after the last."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def elements_of(box: Box) -> int:
 
 
 def intersection(one: Box, other: Box) -> Box | None:
-    """Return what two boxes of one tensor share; None if they share nothing."""
+    """Return the box that two boxes of one tensor share; None if they share nothing."""
     common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
     return common if all(start < stop for start, stop in common) else None
 

@@ -76,10 +76,10 @@ class Edge:
 
 def edge_of(value: Value) -> Edge:
     """Return the edge of a graph's input or output, as it is."""
-    found = value.quantization
-    if found is None or len(found.scales) != 1:
+    quantization = value.quantization
+    if quantization is None or len(quantization.scales) != 1:
         return Edge(value.shape)
-    return Edge(value.shape, (), float(found.scales[0]), int(found.zero_points[0]))
+    return Edge(value.shape, (), float(quantization.scales[0]), int(quantization.zero_points[0]))
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ def network_of_exported(program: ExportedProgram, name: str) -> Network:
 
 
 def _open_quantisation(graph: Graph) -> None:
-    """Take inputs behind their quantisation, and give outputs before theirs is undone."""
+    """Take inputs after their quantisation, and give outputs before theirs is undone."""
     for operation in graph.sorted():
         if operation.kind != "CUSTOM" or len(operation.operands) != 1:
             continue

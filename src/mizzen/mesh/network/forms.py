@@ -189,7 +189,7 @@ def _reduction(
         return None
     (axis,) = axes
     reduced = tuple(1 if place == axis else extent for place, extent in enumerate(whole.shape))
-    if not all(row.result.shape in (whole.shape, reduced) for row in operations):
+    if not all(operation.result.shape in (whole.shape, reduced) for operation in operations):
         return None
     if result.shape not in (whole.shape, reduced):
         return None

@@ -42,14 +42,14 @@ class _Cluster:
     def inputs(self) -> list[Value]:
         """Return the values from outside, in order of first use, constants apart."""
         inside = self.members
-        found: dict[Value, None] = {}
+        values: dict[Value, None] = {}
         for operation in self.operations:
             for value in operation.operands:
                 if value.producer is None or (
                     value.producer not in inside and value.producer.kind not in CONSTANTS
                 ):
-                    found[value] = None
-        return list(found)
+                    values[value] = None
+        return list(values)
 
 
 def network_of_graph(graph: Graph, name: str) -> Network:
@@ -98,7 +98,7 @@ def _require_plain(graph: Graph) -> None:
 
 def _clusters(graph: Graph) -> list[_Cluster]:
     """Return the layers to be, in an order of execution."""
-    operations = [row for row in graph.sorted() if row.kind not in CONSTANTS]
+    operations = [operation for operation in graph.sorted() if operation.kind not in CONSTANTS]
     clusters = _islands(graph, operations)
     _part(graph, clusters)
     _join_followers(graph, clusters)
@@ -167,8 +167,8 @@ def _leaves(graph: Graph, value: Value, members: set[Operation]) -> bool:
 def _gives_one(graph: Graph, cluster: _Cluster) -> bool:
     given = [
         value
-        for row in cluster.operations
-        for value in row.results
+        for operation in cluster.operations
+        for value in operation.results
         if _leaves(graph, value, cluster.members)
     ]
     return given == [cluster.result]
@@ -230,7 +230,7 @@ def _part(graph: Graph, of: dict[Operation, _Cluster]) -> None:
 
 
 def _in_order(of: dict[Operation, _Cluster], operations: Iterable[Operation]) -> list[_Cluster]:
-    """Return clusters so that each comes behind those whose results it takes."""
+    """Return clusters so that each comes after those whose results it takes."""
     place = {operation: index for index, operation in enumerate(operations)}
     for cluster in set(of.values()):
         cluster.operations.sort(key=place.__getitem__)

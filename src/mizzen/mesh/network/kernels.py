@@ -72,8 +72,8 @@ def carried(operation: Custom) -> Carried | None:
         return None
 
 
-def _read(rows: Any, count: int) -> Places:
-    found = tuple((int(place), bool(is_unsigned)) for place, is_unsigned in rows)
-    if any(not 0 <= place < count for place, _ in found):
+def _read(pairs: Any, count: int) -> Places:
+    places = tuple((int(place), bool(is_unsigned)) for place, is_unsigned in pairs)
+    if any(not 0 <= place < count for place, _ in places):
         raise ValueError
-    return found
+    return places

@@ -61,7 +61,7 @@ class Tensor:
 class Window:
     """A window over height and width, each pair as (height, width).
 
-    `padding` is what lies before the first row and column; what lies behind the last follows from
+    `padding` is what lies before the first row and column; what lies after the last follows from
     the output's shape.
     """
 
@@ -135,11 +135,11 @@ class Network:
     @cached_property
     def consumers(self) -> dict[int, tuple[int, ...]]:
         """Tensor to the layers that take it, in order."""
-        found: dict[int, list[int]] = {index: [] for index in range(len(self.tensors))}
+        consumers: dict[int, list[int]] = {index: [] for index in range(len(self.tensors))}
         for index, layer in enumerate(self.layers):
             for tensor in dict.fromkeys(layer.inputs):
-                found[tensor].append(index)
-        return {tensor: tuple(layers) for tensor, layers in found.items()}
+                consumers[tensor].append(index)
+        return {tensor: tuple(layers) for tensor, layers in consumers.items()}
 
     def weight_bytes(self, layer: Layer) -> int:
         """Return the bytes that a layer holds, when it is not split."""

@@ -35,7 +35,7 @@ def centered_weights(product: Windowed) -> Array:
 
 
 def greatest_sums(product: Windowed) -> Sums:
-    """Return what no sum of an output over an input channel exceeds, `[outputs, input channels]`.
+    """Return the bound of an output's sums over an input channel, `[outputs, input channels]`.
 
     Inputs may be anything of their type, taken as they are: zero points are no part of the sum.
     """

@@ -42,9 +42,9 @@ def needed_boxes(
         case LayerKind.POINTWISE:
             return tuple(_broadcast(shape, box) for shape in shapes)
         case LayerKind.MATMUL:
-            (first, rows, columns), depth = box, shapes[0][2]
+            (first, lines, columns), depth = box, shapes[0][2]
             added_boxes = (_broadcast(shape, box) for shape in shapes[2:])
-            return ((first, rows, (0, depth)), (first, (0, depth), columns), *added_boxes)
+            return ((first, lines, (0, depth)), (first, (0, depth), columns), *added_boxes)
         case LayerKind.MOVEMENT:
             placed = zip(shapes, layer.offsets, strict=True)
             return tuple(_moved(shape, offset, box) for shape, offset in placed)
@@ -113,11 +113,11 @@ def _broadcast(shape: tuple[int, ...], box: Box) -> Box:
 
 
 def _moved(shape: tuple[int, ...], offset: tuple[int, ...], box: Box) -> Box | None:
-    found = tuple(
+    moved = tuple(
         (max(0, start - first), min(extent, stop - first))
         for extent, first, (start, stop) in zip(shape, offset, box, strict=True)
     )
-    return found if all(start < stop for start, stop in found) else None
+    return moved if all(start < stop for start, stop in moved) else None
 
 
 def _unreduced(layer: Layer, shape: tuple[int, ...], box: Box) -> Box:

@@ -116,7 +116,7 @@ def _turn_before_cropping(graph: Graph, operation: Transpose) -> None:
 
 
 def _unturned(value: Value) -> tuple[Value, tuple[int, ...]]:
-    """Return what a TRANSPOSE takes, and its order; any other value as it is."""
+    """Return the operand of a TRANSPOSE, and its order; any other value as it is."""
     if isinstance(value.producer, Transpose):
         return value.producer.operand, tuple(value.producer["perms"])
     return value, tuple(range(len(value.shape)))

@@ -139,8 +139,8 @@ def mobilenet_v1() -> Network:
     """MobileNet with all its channels, for 224 x 224 pixels."""
     shapes = _Shapes("mobilenet-v1", 1, 224, 224, 3)
     last = shapes.convolution(0, 32, 3, 2)
-    rows = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)]
-    for channels, stride in [*rows, *[(512, 1)] * 5, (1024, 2), (1024, 1)]:
+    blocks = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2)]
+    for channels, stride in [*blocks, *[(512, 1)] * 5, (1024, 2), (1024, 1)]:
         last = shapes.convolution(shapes.depthwise(last, stride), channels)
     shapes.convolution(shapes.mean(last), 1000)
     return shapes.network()
@@ -150,11 +150,11 @@ def mobilenet_v2() -> Network:
     """MobileNetV2 for 224 x 224 pixels."""
     shapes = _Shapes("mobilenet-v2", 1, 224, 224, 3)
     last = shapes.convolution(0, 32, 3, 2)
-    rows = [
+    blocks = [
         *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
         *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
     ]
-    for expansion, channels, depth, stride in rows:
+    for expansion, channels, depth, stride in blocks:
         for index in range(depth):
             last = _inverted(shapes, last, expansion, channels, 1 if index else stride)
     last = shapes.convolution(last, 1280)
@@ -180,10 +180,10 @@ def transformer_block(tokens: int = 64, width: int = 128, heads: int = 4) -> Net
     summed: list[int] = []
     for _ in range(heads):
         query, key, value = (shapes.convolution(0, depth) for _ in range(3))
-        rows = shapes.add(LayerKind.GENERAL, (query,), (1, tokens, depth))
+        queries = shapes.add(LayerKind.GENERAL, (query,), (1, tokens, depth))
         columns = shapes.add(LayerKind.GENERAL, (key,), (1, depth, tokens))
         values = shapes.add(LayerKind.GENERAL, (value,), (1, tokens, depth))
-        scores = shapes.add(LayerKind.MATMUL, (rows, columns), (1, tokens, tokens))
+        scores = shapes.add(LayerKind.MATMUL, (queries, columns), (1, tokens, tokens))
         weights = shapes.add(LayerKind.REDUCTION, (scores,), (1, tokens, tokens), axes=(2,))
         attended = shapes.add(LayerKind.MATMUL, (weights, values), (1, tokens, depth))
         summed.append(shapes.add(LayerKind.GENERAL, (attended,), (1, tokens, 1, depth)))

@@ -34,15 +34,19 @@ def compile_tiles(program: MeshProgram, progress: Progress | None = None) -> Mes
 
 def _tiles(program: MeshProgram) -> list[tuple[str, Kernel]]:
     """Return each tile of elements that are NPUs once."""
-    found: dict[tuple[str, Kernel], None] = {}
+    tiles: dict[tuple[str, Kernel], None] = {}
     for element in program.elements:
         npu = program.machine.kind_of(element.element).npu
         if npu is None:
             continue
-        for row in element.instructions:
-            if isinstance(row, Compute) and not row.kernel.gives_sums and not row.kernel.adds_sums:
-                found[npu, row.kernel] = None
-    return list(found)
+        for instruction in element.instructions:
+            if (
+                isinstance(instruction, Compute)
+                and not instruction.kernel.gives_sums
+                and not instruction.kernel.adds_sums
+            ):
+                tiles[npu, instruction.kernel] = None
+    return list(tiles)
 
 
 def _stream(program: MeshProgram, npu: str, kernel: Kernel) -> bytes | None:

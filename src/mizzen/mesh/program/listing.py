@@ -29,35 +29,35 @@ def listing(program: MeshProgram, element: int) -> str:
     An element without a program has one line that says so.
     """
     name = program.machine.element_name(element)
-    for row in program.elements:
-        if row.element == element:
-            return "\n".join(_Listing(program, row).lines())
+    for candidate in program.elements:
+        if candidate.element == element:
+            return "\n".join(_Listing(program, candidate).lines())
     return f"{name} has no program"
 
 
 class _Listing:
-    def __init__(self, program: MeshProgram, row: ElementProgram) -> None:
+    def __init__(self, program: MeshProgram, element: ElementProgram) -> None:
         self.program = program
         self.network = program.network
-        self.row = row
+        self.element = element
 
     def lines(self) -> Iterator[str]:
         """Return the lines: what the element is, its memory, its instructions."""
-        program, row = self.program, self.row
-        room = program.machine.kind_of(row.element).data_bytes
-        computed = [each for each in row.instructions if isinstance(each, Compute)]
+        program, element = self.program, self.element
+        room = program.machine.kind_of(element.element).data_bytes
+        computed = [each for each in element.instructions if isinstance(each, Compute)]
         cycles = sum(each.cycles for each in computed)
         yield (
-            f"{program.machine.element_name(row.element)}: replica {row.replica} of "
+            f"{program.machine.element_name(element.element)}: replica {element.replica} of "
             f"{program.replicas}, {cycles} cycles an image"
         )
         yield ""
-        yield f"memory, {row.data_bytes} of {room} bytes"
-        for index, region in enumerate(row.regions):
+        yield f"memory, {element.data_bytes} of {room} bytes"
+        for index, region in enumerate(element.regions):
             yield f"  r{index:<3} {self._region(region)}"
         yield ""
         yield "for each image"
-        for index, instruction in enumerate(row.instructions):
+        for index, instruction in enumerate(element.instructions):
             yield f"  {index:<4} {self._instruction(instruction)}"
 
     def _tensor(self, index: int) -> str:

@@ -29,7 +29,7 @@ class RegionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Part of an element's data memory: `slots` boxes of a tensor, one behind the other.
+    """Part of an element's data memory: `slots` boxes of a tensor, one after the other.
 
     address   of the first byte, from the begin of the data memory; a multiple of 16
     box       which box of `tensor` a slot holds, dense, the last axis fastest; None for constants
@@ -46,7 +46,7 @@ class Region:
 
     @property
     def end(self) -> int:
-        """The address behind the last slot."""
+        """The address after the last slot."""
         return self.address + self.slot_bytes * self.slots
 
 

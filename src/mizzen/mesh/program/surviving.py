@@ -34,17 +34,17 @@ def surviving(program: MeshProgram, machine: Machine) -> MeshProgram:
             help="map the network again, on the machine as it is",
         )
     number = {replica: index for index, replica in enumerate(kept)}
-    rows = [row for row in program.elements if row.replica in number]
+    remaining = [element for element in program.elements if element.replica in number]
     messages = sorted(
         {
             instruction.message
-            for row in rows
-            for instruction in row.instructions
+            for element in remaining
+            for instruction in element.instructions
             if isinstance(instruction, Send)
         }
     )
     places = {message: index for index, message in enumerate(messages)}
-    elements = tuple(_numbered(row, number[row.replica], places) for row in rows)
+    elements = tuple(_numbered(element, number[element.replica], places) for element in remaining)
     routes = tuple(program.routes[message] for message in messages)
     return MeshProgram(machine, program.network, len(kept), elements, routes)
 
@@ -53,8 +53,8 @@ def _lost(program: MeshProgram, machine: Machine) -> set[int]:
     """Return the replicas with something on a dead element, or with messages over a dead link."""
     gone = machine.element_dead | machine.element_reserved
     dead = machine.link_dead
-    replica_of = {row.element: row.replica for row in program.elements}
-    lost = {row.replica for row in program.elements if gone[row.element]}
+    replica_of = {element.element: element.replica for element in program.elements}
+    lost = {element.replica for element in program.elements if gone[element.element]}
 
     def is_cut(route: Route) -> bool:
         return bool(dead[list(route.links)].any())
@@ -62,11 +62,11 @@ def _lost(program: MeshProgram, machine: Machine) -> set[int]:
     return lost | {replica_of[route.source] for route in program.routes if is_cut(route)}
 
 
-def _numbered(row: ElementProgram, replica: int, places: dict[int, int]) -> ElementProgram:
+def _numbered(element: ElementProgram, replica: int, places: dict[int, int]) -> ElementProgram:
     def renamed(instruction: Instruction) -> Instruction:
         if isinstance(instruction, Send | Receive):
             return replace(instruction, message=places[instruction.message])
         return instruction
 
-    instructions = tuple(map(renamed, row.instructions))
-    return replace(row, replica=replica, instructions=instructions)
+    instructions = tuple(map(renamed, element.instructions))
+    return replace(element, replica=replica, instructions=instructions)

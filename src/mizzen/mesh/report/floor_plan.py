@@ -15,12 +15,12 @@ HEX_SHIFT = 0.5
 """How far each row of a hexagonal arrangement lies beside the one before, in chips."""
 
 
-def floor_plan(program: MeshProgram, found: Estimate) -> Map:
+def floor_plan(program: MeshProgram, estimate: Estimate) -> Map:
     """Return the map of a machine; a router is as busy as the busiest of its elements."""
     machine = program.machine
     places = _places(machine)
-    nodes = tuple(_nodes(machine, found, places))
-    lines = tuple(_lines(machine, found, places))
+    nodes = tuple(_nodes(machine, estimate, places))
+    lines = tuple(_lines(machine, estimate, places))
     return Map(
         "Loads of elements and links",
         "A square is a router and as busy as its busiest element; a line is a link, shifted to the "
@@ -46,11 +46,11 @@ def _places(machine: Machine) -> list[tuple[float, float]]:
     ]
 
 
-def _nodes(machine: Machine, found: Estimate, places: list[tuple[float, float]]) -> list[Node]:
+def _nodes(machine: Machine, estimate: Estimate, places: list[tuple[float, float]]) -> list[Node]:
     busiest: dict[int, float] = {}
     for element in machine.usable.tolist():
         router = int(machine.element_router[element])
-        busy = float(found.element_s[element]) / found.period_s
+        busy = float(estimate.element_s[element]) / estimate.period_s
         busiest[router] = max(busiest.get(router, 0.0), busy)
     return [
         Node(x, y, SIDE, SIDE, busiest.get(router), _title(machine, router, busiest.get(router)))
@@ -63,12 +63,12 @@ def _title(machine: Machine, router: int, share: float | None) -> str:
     return f"{name}: no element" if share is None else f"{name}: {100 * share:.1f} %"
 
 
-def _lines(machine: Machine, found: Estimate, places: list[tuple[float, float]]) -> list[Line]:
+def _lines(machine: Machine, estimate: Estimate, places: list[tuple[float, float]]) -> list[Line]:
     lines: list[Line] = []
     for link in range(len(machine.link_source)):
         if machine.link_dead[link]:
             continue
-        share = float(found.link_s[link]) / found.period_s
+        share = float(estimate.link_s[link]) / estimate.period_s
         ends = (
             _middle(places[int(machine.link_source[link])]),
             _middle(places[int(machine.link_target[link])]),

@@ -19,20 +19,20 @@ SHOWN_LANES = 40
 MICRO = 1e6
 
 
-def mesh_page(program: MeshProgram, found: Estimate, simulated: Simulated | None = None) -> Page:
+def mesh_page(program: MeshProgram, estimate: Estimate, simulated: Simulated | None = None) -> Page:
     """Return the page about a program: `simulated` adds what events say, and a timeline."""
     machine, network = program.machine, program.network
     sections = [
-        Section("Throughput", (Facts(tuple(_facts(program, found, simulated))),)),
-        Section("Layers", (_layers(program, found),)),
-        Section("Loads", (floor_plan(program, found), _loads(machine, found))),
+        Section("Throughput", (Facts(tuple(_facts(program, estimate, simulated))),)),
+        Section("Layers", (_layers(program, estimate),)),
+        Section("Loads", (floor_plan(program, estimate), _loads(machine, estimate))),
         Section("Memory", (_memory(program),)),
     ]
     if simulated is not None and simulated.activities:
         sections.append(Section("Time", (_timeline(program, simulated),)))
     sections.append(Section("How to read this", (Note(_explanation(machine)),)))
     summary = (
-        f"{found.images_per_s:,.0f} images a second in {program.replicas} "
+        f"{estimate.images_per_s:,.0f} images a second in {program.replicas} "
         f"{'copy' if program.replicas == 1 else 'copies'} on {len(program.elements):,} of "
         f"{len(machine.usable):,} usable elements"
     )
@@ -40,59 +40,64 @@ def mesh_page(program: MeshProgram, found: Estimate, simulated: Simulated | None
 
 
 def _facts(
-    program: MeshProgram, found: Estimate, simulated: Simulated | None
+    program: MeshProgram, estimate: Estimate, simulated: Simulated | None
 ) -> Iterator[tuple[str, str]]:
-    yield "Images a second", f"{found.images_per_s:,.0f}"
-    yield "Bound", f"{found.bound_per_s:,.0f}, of which that is {100 * found.bound_ratio:.1f} %"
+    yield "Images a second", f"{estimate.images_per_s:,.0f}"
+    yield (
+        "Bound",
+        f"{estimate.bound_per_s:,.0f}, of which that is {100 * estimate.bound_ratio:.1f} %",
+    )
     if simulated is not None:
         yield "By events", f"{simulated.images_per_s:,.0f}"
         yield "Latency by events", f"{simulated.latency_s * MICRO:,.1f} us"
-    if found.host_fed_per_s is not None:
-        yield "Fed by the host", f"{found.host_fed_per_s:,.0f}"
-    yield "Latency", f"{found.latency_s * MICRO:,.1f} us"
-    yield "Energy of an image", f"{found.energy_j * 1e3:.3g} mJ"
-    yield "Busiest", f"{found.bottleneck.resource.value} {found.bottleneck.name}"
+    if estimate.host_fed_per_s is not None:
+        yield "Fed by the host", f"{estimate.host_fed_per_s:,.0f}"
+    yield "Latency", f"{estimate.latency_s * MICRO:,.1f} us"
+    yield "Energy of an image", f"{estimate.energy_j * 1e3:.3g} mJ"
+    yield "Busiest", f"{estimate.bottleneck.resource.value} {estimate.bottleneck.name}"
     yield "Source of energies", program.machine.energy.source
 
 
-def _layers(program: MeshProgram, found: Estimate) -> Table:
+def _layers(program: MeshProgram, estimate: Estimate) -> Table:
     """Return a row for each layer, of one replica."""
-    rows: dict[int, list[tuple[int, int]]] = {}
+    by_layer: dict[int, list[tuple[int, int]]] = {}
     for element in program.elements:
         if element.replica == 0:
-            for row in element.instructions:
-                if isinstance(row, Compute):
-                    rows.setdefault(row.kernel.layer, []).append((row.cycles, element.element))
+            for instruction in element.instructions:
+                if isinstance(instruction, Compute):
+                    by_layer.setdefault(instruction.kernel.layer, []).append(
+                        (instruction.cycles, element.element)
+                    )
     return Table(
         "Layers of one copy: tiles, the longest tile, and its share of the period",
         ("layer", "kind", "tiles", "elements", "longest tile (cycles)", "of the period"),
-        tuple(_layer(program, found, layer, tiles) for layer, tiles in sorted(rows.items())),
+        tuple(_layer(program, estimate, layer, tiles) for layer, tiles in sorted(by_layer.items())),
         frozenset({5}),
     )
 
 
 def _layer(
-    program: MeshProgram, found: Estimate, index: int, tiles: list[tuple[int, int]]
+    program: MeshProgram, estimate: Estimate, index: int, tiles: list[tuple[int, int]]
 ) -> tuple[str | int | float, ...]:
     layer = program.network.layers[index]
     longest, element = max(tiles)
     seconds = longest / program.machine.kind_of(element).clock_hz
     elements = len({element for _, element in tiles})
-    share = seconds / found.period_s
+    share = seconds / estimate.period_s
     return layer.name, layer.kind.value, len(tiles), elements, longest, share
 
 
-def _loads(machine: Machine, found: Estimate) -> Table:
-    rows: list[tuple[str | float, ...]] = []
+def _loads(machine: Machine, estimate: Estimate) -> Table:
+    loads: list[tuple[str | float, ...]] = []
     for kind, seconds, name in (
-        ("element", found.element_s, machine.element_name),
-        ("link", found.link_s, machine.link_name),
-        ("port in", found.port_in_s, machine.router_name),
-        ("port out", found.port_out_s, machine.router_name),
+        ("element", estimate.element_s, machine.element_name),
+        ("link", estimate.link_s, machine.link_name),
+        ("port in", estimate.port_in_s, machine.router_name),
+        ("port out", estimate.port_out_s, machine.router_name),
     ):
         for index in np.argsort(-seconds, kind="stable")[:SHOWN_ROWS].tolist():
-            rows.append((kind, name(index), float(seconds[index] / found.period_s)))
-    return Table("Busiest", ("resource", "name", "busy"), tuple(rows), frozenset({2}))
+            loads.append((kind, name(index), float(seconds[index] / estimate.period_s)))
+    return Table("Busiest", ("resource", "name", "busy"), tuple(loads), frozenset({2}))
 
 
 def _memory(program: MeshProgram) -> Table:
@@ -105,27 +110,27 @@ def _memory(program: MeshProgram) -> Table:
         for kind, size in of_kind.items():
             held[kind].append(size)
     whole = [element.data_bytes for element in program.elements]
-    rows = [(kind.value, sum(sizes), max(sizes, default=0)) for kind, sizes in held.items()]
-    rows.append(("all, as laid out", sum(whole), max(whole, default=0)))
-    return Table("Bytes by use", ("use", "all elements", "fullest element"), tuple(rows))
+    uses = [(kind.value, sum(sizes), max(sizes, default=0)) for kind, sizes in held.items()]
+    uses.append(("all, as laid out", sum(whole), max(whole, default=0)))
+    return Table("Bytes by use", ("use", "all elements", "fullest element"), tuple(uses))
 
 
 def _timeline(program: MeshProgram, simulated: Simulated) -> Timeline:
-    """Return what the elements of the first copy did, those of the first layers first."""
-    first = [row.element for row in program.elements if row.replica == 0]
+    """Return the work of the elements of the first copy, those of the first layers first."""
+    first = [each.element for each in program.elements if each.replica == 0]
     by_element: dict[int, list[Activity]] = {element: [] for element in first}
     for activity in simulated.activities:
         if activity.element in by_element:
             by_element[activity.element].append(activity)
     order = sorted(
-        (element for element, rows in by_element.items() if rows),
-        key=lambda element: min(row.start_s for row in by_element[element]),
+        (element for element, activities in by_element.items() if activities),
+        key=lambda element: min(each.start_s for each in by_element[element]),
     )
     step = max(1, -(-len(order) // SHOWN_LANES))
     lanes = tuple(
         Lane(
             program.machine.element_name(element),
-            tuple(_bar(program, row) for row in by_element[element]),
+            tuple(_bar(program, each) for each in by_element[element]),
         )
         for element in order[::step]
     )

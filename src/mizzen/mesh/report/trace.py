@@ -16,7 +16,7 @@ def trace(program: MeshProgram, simulated: Simulated) -> dict[str, object]:
     for element in program.elements:
         chip = int(machine.element_chip[element.element])
         events.append(thread(chip, element.element, machine.element_name(element.element)))
-    chips = sorted({int(machine.element_chip[row.element]) for row in program.elements})
+    chips = sorted({int(machine.element_chip[each.element]) for each in program.elements})
     events += [process(chip, f"chip {chip}") for chip in chips]
     for activity in simulated.activities:
         layer = activity.layer

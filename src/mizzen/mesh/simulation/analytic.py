@@ -76,7 +76,7 @@ class Estimate:
 
 
 def estimate(program: MeshProgram) -> Estimate:
-    """Return what a program's resources have to do, from sums alone."""
+    """Return the loads of a program's resources, from sums alone."""
     machine = program.machine
     element_s = _element_seconds(program)
     link_bytes, in_bytes, out_bytes = _bytes(program)
@@ -114,7 +114,10 @@ def _element_seconds(program: MeshProgram) -> Floats:
     machine = program.machine
     seconds = np.zeros(machine.elements)
     for element in program.elements:
-        cycles = sum(instruction_cycles(machine, element, row) for row in element.instructions)
+        cycles = sum(
+            instruction_cycles(machine, element, instruction)
+            for instruction in element.instructions
+        )
         seconds[element.element] = cycles / machine.kind_of(element.element).clock_hz
     return seconds
 
@@ -147,7 +150,7 @@ def _sums(places: Ints, weights: Floats, count: int) -> Floats:
 def _bottleneck(
     machine: Machine, element_s: Floats, link_s: Floats, port_in_s: Floats, port_out_s: Floats
 ) -> Load:
-    rows = [
+    resources = [
         (Resource.ELEMENT, element_s, machine.element_name),
         (Resource.LINK, link_s, machine.link_name),
         (Resource.PORT_IN, port_in_s, machine.router_name),
@@ -155,7 +158,7 @@ def _bottleneck(
     ]
     loads = [
         Load(resource, name(int(np.argmax(seconds))), float(np.max(seconds)))
-        for resource, seconds, name in rows
+        for resource, seconds, name in resources
         if len(seconds)
     ]
     return max(loads, key=lambda load: load.seconds)
@@ -174,16 +177,16 @@ def _latency(program: MeshProgram) -> float:
         element = program.elements[index]
         clock = machine.kind_of(element.element).clock_hz
         while places[index] < len(element.instructions):
-            row = element.instructions[places[index]]
-            if isinstance(row, Receive):
-                if row.message not in arrival:
-                    waiting.setdefault(row.message, []).append(index)
+            instruction = element.instructions[places[index]]
+            if isinstance(instruction, Receive):
+                if instruction.message not in arrival:
+                    waiting.setdefault(instruction.message, []).append(index)
                     break
-                now[index] = max(now[index], arrival[row.message])
-            now[index] += instruction_cycles(machine, element, row) / clock
-            if isinstance(row, Send):
-                arrival[row.message] = now[index] + _transfer(program, row.message)
-                pending += waiting.pop(row.message, [])
+                now[index] = max(now[index], arrival[instruction.message])
+            now[index] += instruction_cycles(machine, element, instruction) / clock
+            if isinstance(instruction, Send):
+                arrival[instruction.message] = now[index] + _transfer(program, instruction.message)
+                pending += waiting.pop(instruction.message, [])
             places[index] += 1
     return max(now, default=0.0)
 
@@ -224,10 +227,10 @@ def _energy(
     machine, rates = program.machine, program.machine.energy
     macs, memory = 0, 0
     for element in program.elements:
-        for row in element.instructions:
-            memory += _memory_bytes(element.regions, row)
-            if isinstance(row, Compute):
-                macs += row.work.macs
+        for instruction in element.instructions:
+            memory += _memory_bytes(element.regions, instruction)
+            if isinstance(instruction, Compute):
+                macs += instruction.work.macs
     between = machine.link_kind == LinkKind.BETWEEN_CHIPS
     hops = float(link_bytes.sum() + in_bytes.sum() + out_bytes.sum())
     moved = hops * rates.router_byte_pj + float(link_bytes[between].sum()) * rates.chip_link_byte_pj

@@ -64,7 +64,7 @@ class _Bursts:
 
     @staticmethod
     def _pass(way: _Way, head: float, tail: float, size: int) -> tuple[float, float]:
-        """Return when the head and the tail of a burst are behind a link that it takes.
+        """Return when the head and the tail of a burst are past a link that it takes.
 
         The packets of a burst that comes slowly leave room for others between them: the link is
         taken for the burst's size alone.

@@ -61,7 +61,7 @@ class Carrier(Protocol):
     """A model of the network."""
 
     def inject(self, message: int, image: int) -> None:
-        """Begin to carry a message, behind those that its port carries already."""
+        """Begin to carry a message, after those that its port carries already."""
         ...
 
 
@@ -96,18 +96,18 @@ class Events:
         self.place = [0] * len(program.elements)
         self.image = [0] * len(program.elements)
         self.busy = [False] * len(program.elements)
-        self.index_of = {row.element: index for index, row in enumerate(program.elements)}
+        self.index_of = {element.element: index for index, element in enumerate(program.elements)}
         self.received: dict[tuple[int, int], int] = {}
         self.consumed: dict[tuple[int, int], int] = {}
         self.injected = [0] * len(program.routes)
         self.sent = [0] * len(program.routes)
-        self.messages_of = [_messages_of(row) for row in program.elements]
-        self.sends_of = [_sends_of(row) for row in program.elements]
+        self.messages_of = [_messages_of(element) for element in program.elements]
+        self.sends_of = [_sends_of(element) for element in program.elements]
         self.slots = _slots(program)
         self.source_of = {
             message: index
-            for index, row in enumerate(self.sends_of)
-            for messages in row.values()
+            for index, of_region in enumerate(self.sends_of)
+            for messages in of_region.values()
             for message in messages
         }
         self.started = np.full((program.replicas, images), np.inf)
@@ -122,8 +122,8 @@ class Events:
             self.advance(index)
         self.clock.run()
         stuck = [
-            row.element
-            for row, image in zip(self.program.elements, self.image, strict=True)
+            element.element
+            for element, image in zip(self.program.elements, self.image, strict=True)
             if image < self.images
         ]
         if stuck:
@@ -165,8 +165,8 @@ class Events:
         start, stop = self.clock.now, self.clock.now + seconds
         self.element_s[element.element] += seconds
         if self.activities is not None:
-            row = element.instructions[self.place[index]]
-            layer = row.kernel.layer if isinstance(row, Compute) else None
+            instruction = element.instructions[self.place[index]]
+            layer = instruction.kernel.layer if isinstance(instruction, Compute) else None
             activity = Activity(element.element, layer, self.image[index], start, stop)
             self.activities.append(activity)
 
@@ -239,27 +239,27 @@ class Events:
 
 def _messages_of(element: ElementProgram) -> dict[int | None, list[int]]:
     """Return the messages that come into each region."""
-    found: dict[int | None, list[int]] = {}
-    for row in element.instructions:
-        if isinstance(row, Receive):
-            found.setdefault(row.region, []).append(row.message)
-    return found
+    messages: dict[int | None, list[int]] = {}
+    for instruction in element.instructions:
+        if isinstance(instruction, Receive):
+            messages.setdefault(instruction.region, []).append(instruction.message)
+    return messages
 
 
 def _sends_of(element: ElementProgram) -> dict[int, list[int]]:
     """Return the messages that leave each region."""
-    found: dict[int, list[int]] = {}
-    for row in element.instructions:
-        if isinstance(row, Send):
-            found.setdefault(row.region, []).append(row.message)
-    return found
+    messages: dict[int, list[int]] = {}
+    for instruction in element.instructions:
+        if isinstance(instruction, Send):
+            messages.setdefault(instruction.region, []).append(instruction.message)
+    return messages
 
 
 def _slots(program: MeshProgram) -> dict[tuple[int, int], int]:
     """Return how many images of a message an element keeps, by message and element."""
     return {
-        (row.message, element.element): element.regions[row.region].slots
+        (instruction.message, element.element): element.regions[instruction.region].slots
         for element in program.elements
-        for row in element.instructions
-        if isinstance(row, Receive)
+        for instruction in element.instructions
+        if isinstance(instruction, Receive)
     }

@@ -1,4 +1,4 @@
-"""A route as a tree: its links so that each comes behind the one that leads to it."""
+"""A route as a tree: its links so that each comes after the one that leads to it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def tree_of(machine: Machine, route: Route) -> Tree:
     order: list[tuple[int, int, int]] = []
     pending = [root]
     while pending:
-        rows = leaving.pop(pending.pop(), [])
-        order += rows
-        pending += [target for _, _, target in rows]
+        links = leaving.pop(pending.pop(), [])
+        order += links
+        pending += [target for _, _, target in links]
     at: dict[int, list[int]] = {}
     for element in route.targets:
         at.setdefault(int(machine.element_router[element]), []).append(element)

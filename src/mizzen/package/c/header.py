@@ -51,26 +51,26 @@ def format_header() -> str:
 def _enumeration(members: type[IntEnum]) -> str:
     name = _snake(members.__name__)
     prefix = f"MZ_{name.upper()}"
-    lines = ",\n".join(f"    {prefix}_{row.name} = {row.value}" for row in members)
+    lines = ",\n".join(f"    {prefix}_{member.name} = {member.value}" for member in members)
     return (
         f"/* {(members.__doc__ or '').strip()} */\nenum mz_{name} {{\n{lines}\n}};\n"
         f"#define {prefix}_COUNT {len(members)}u\n"
     )
 
 
-def _structure(row: Row) -> str:
-    return "\n".join(_lines(row))
+def _structure(table: Row) -> str:
+    return "\n".join(_lines(table))
 
 
-def _lines(row: Row) -> Iterator[str]:
-    width = max(len(field.name) for field in row.fields) + 1
-    yield f"/* {row.doc}. */"
+def _lines(table: Row) -> Iterator[str]:
+    width = max(len(field.name) for field in table.fields) + 1
+    yield f"/* {table.doc}. */"
     yield "typedef struct {"
-    for field in row.fields:
+    for field in table.fields:
         yield f"    uint32_t {field.name + ';':{width}} /* {field.doc} */"
-    yield f"}} mz_{row.name}_row;"
-    size = f"sizeof(mz_{row.name}_row) == {row.size_bytes}"
-    yield f"typedef char mz_{row.name}_row_size[{size} ? 1 : -1];\n"
+    yield f"}} mz_{table.name}_row;"
+    size = f"sizeof(mz_{table.name}_row) == {table.size_bytes}"
+    yield f"typedef char mz_{table.name}_row_size[{size} ? 1 : -1];\n"
 
 
 def _snake(name: str) -> str:

@@ -28,8 +28,8 @@ class KernelRow:
 
 
 KERNELS: Mapping[str, KernelRow] = {
-    row.name: row
-    for row in (
+    kernel.name: kernel
+    for kernel in (
         KernelRow("quantize", "quantize", "real numbers as integers of a scale", ("elements",)),
         KernelRow("dequantize", "quantize", "integers of a scale as real numbers", ("elements",)),
         KernelRow("move", "move", "elements from one pattern of strides to another", ("elements",)),
@@ -146,15 +146,17 @@ KERNELS: Mapping[str, KernelRow] = {
 
 def sources_of(names: Iterable[str]) -> Sequence[str]:
     """Return the files of `firmware/runtime/kernels` that some kernels are linked with."""
-    rows = [KERNELS[name] for name in names]
-    return sorted({f"{stem}.c" for row in rows for stem in (row.source, *row.needs)})
+    kernels = [KERNELS[name] for name in names]
+    return sorted({f"{stem}.c" for kernel in kernels for stem in (kernel.source, *kernel.needs)})
 
 
 def kernel_table(names: Iterable[str]) -> str:
     """Return the C source of the table of some kernels, `mz_kernels`, for `mz_open`."""
-    rows = [KERNELS[name] for name in names]
-    declared = "".join(f"mz_status {row.function}(const mz_call *call);\n" for row in rows)
-    listed = "".join(f"    {{{kernel_id(row.name):#010x}u, {row.function}}},\n" for row in rows)
+    kernels = [KERNELS[name] for name in names]
+    declared = "".join(f"mz_status {kernel.function}(const mz_call *call);\n" for kernel in kernels)
+    listed = "".join(
+        f"    {{{kernel_id(kernel.name):#010x}u, {kernel.function}}},\n" for kernel in kernels
+    )
     return (
         "/* The kernels that the container calls, and no others: made by Mizzen. */\n"
         '#include "mizzen.h"\n\n'

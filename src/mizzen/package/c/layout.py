@@ -307,7 +307,7 @@ TABLES: Mapping[str, Row] = {
 
 def kernel_id(name: str) -> int:
     """Return the identity of a kernel: FNV-1a of its name, 32 bits."""
-    found = 0x811C_9DC5
+    identity = 0x811C_9DC5
     for byte in name.encode():
-        found = (found ^ byte) * 0x0100_0193 & 0xFFFF_FFFF
-    return found
+        identity = (identity ^ byte) * 0x0100_0193 & 0xFFFF_FFFF
+    return identity

@@ -36,10 +36,10 @@ def decode(data: bytes) -> Container:
         raise fail("E461", "a container must start with MZN1, its version and its own size")
     tables = {
         name: [
-            row.unpack(data, header[f"{name}_at"] + place * row.size_bytes)
+            table.unpack(data, header[f"{name}_at"] + place * table.size_bytes)
             for place in range(header[f"{name}_count"])
         ]
-        for name, row in TABLES.items()
+        for name, table in TABLES.items()
     }
     end = header["pool_at"] + WORD_BYTES * header["pool_count"]
     if end > len(data):

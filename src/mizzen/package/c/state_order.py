@@ -14,18 +14,18 @@ def in_order(program: DeviceProgram) -> Sequence[State]:
     E462 for a circle, which would need memory of its own, and for an output that is a state as it
     was before the inference, because that is overwritten when the caller looks.
     """
-    moving = [row for row in program.states if row.read != row.write]
-    given_out = {row.read for row in moving} & set(program.outputs)
+    moving = [state for state in program.states if state.read != state.write]
+    given_out = {state.read for state in moving} & set(program.outputs)
     if given_out:
         raise _refused(program, given_out.pop(), "be given out before it changes, for a caller")
-    ordered = [row for row in program.states if row.read == row.write]
+    ordered = [state for state in program.states if state.read == state.write]
     while moving:
-        needed = {row.write for row in moving}
-        free = [row for row in moving if row.read not in needed]
+        needed = {state.write for state in moving}
+        free = [state for state in moving if state.read not in needed]
         if not free:
             raise _refused(program, moving[0].read, "take over from others in a circle")
         ordered += free
-        moving = [row for row in moving if row not in free]
+        moving = [state for state in moving if state not in free]
     return ordered
 
 

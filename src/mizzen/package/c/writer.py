@@ -44,7 +44,7 @@ from mizzen.package.device.memory import MemoryPlan, aligned, plan
 WORD_LIMIT = 1 << 32
 NUMBER_LIMIT = 1 << 63
 
-TYPES = {row.dtype: row for row in ElementType}
+TYPES = {type_.dtype: type_ for type_ in ElementType}
 
 
 def encode(program: DeviceProgram, npu: tuple[int, int] | None) -> bytes:
@@ -82,16 +82,16 @@ class _Writer:
         starts = self._starts(counts)
         self._end = aligned(starts["pool"])
         inputs, outputs = self._words(program.inputs), self._words(program.outputs)
-        rows = self._rows()
-        return self._joined(starts, counts, rows, inputs, outputs)
+        tables = self._rows()
+        return self._joined(starts, counts, tables, inputs, outputs)
 
     def _starts(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return where each table starts; places of blocks count from behind the last."""
+        """Return where each table starts; places of blocks count from the end of the last."""
         starts: dict[str, int] = {}
         at = HEADER.size_bytes
-        for name, row in TABLES.items():
+        for name, table in TABLES.items():
             starts[name] = at
-            at += counts[name] * row.size_bytes
+            at += counts[name] * table.size_bytes
         starts["pool"] = at
         return starts
 
@@ -107,13 +107,14 @@ class _Writer:
         kernels = [call for call in program.calls if isinstance(call, KernelCall)]
         return {
             "tensors": [(TENSOR, self._tensor(place)) for place in range(len(program.tensors))],
-            "steps": [(STEP, row) for row in self._steps()],
-            "npu_calls": [(NPU_CALL, self._npu_call(*row)) for row in npu],
+            "steps": [(STEP, step) for step in self._steps()],
+            "npu_calls": [(NPU_CALL, self._npu_call(*numbered)) for numbered in npu],
             "kernel_calls": [(KERNEL_CALL, self._kernel_call(call)) for call in kernels],
             "states": [
-                (STATE, {"read": row.read, "write": row.write,
-                         "initial_at": self._block(_bytes(row.initial, program.tensors[row.read]))})
-                for row in in_order(program)
+                (STATE, {"read": state.read, "write": state.write,
+                         "initial_at": self._block(
+                             _bytes(state.initial, program.tensors[state.read]))})
+                for state in in_order(program)
             ],
             "kernels": [(KERNEL, {"id": kernel_id(name)}) for name in self._kernels],
         }  # fmt: skip
@@ -122,7 +123,7 @@ class _Writer:
         self,
         starts: Mapping[str, int],
         counts: Mapping[str, int],
-        rows: Mapping[str, Sequence[tuple[Row, dict[str, int]]]],
+        tables: Mapping[str, Sequence[tuple[Row, dict[str, int]]]],
         inputs: int,
         outputs: int,
     ) -> bytes:
@@ -151,16 +152,16 @@ class _Writer:
         }  # fmt: skip
         for name, count in counts.items():
             header |= {f"{name}_count": count, f"{name}_at": starts[name]}
-        found = bytearray(HEADER.pack(header))
+        packed = bytearray(HEADER.pack(header))
         for name in TABLES:
-            for row, values in rows[name]:
-                found += row.pack(_moved(row, values, moved))
-        found += np.array(self._pool, "<u4").tobytes()
+            for table, values in tables[name]:
+                packed += table.pack(_moved(table, values, moved))
+        packed += np.array(self._pool, "<u4").tobytes()
         for at, block in self._blocks:
-            found += bytes(at + moved - len(found))
-            found += block
-        found += bytes(total - len(found))
-        return bytes(found)
+            packed += bytes(at + moved - len(packed))
+            packed += block
+        packed += bytes(total - len(packed))
+        return bytes(packed)
 
     def _words(self, words: Iterable[int]) -> int:
         """Put words into the pool; return where they are."""
@@ -173,7 +174,7 @@ class _Writer:
         return at
 
     def _block(self, data: bytes) -> int:
-        """Put bytes behind the pool, aligned; return where they are, were the pool empty."""
+        """Put bytes after the pool, aligned; return where they are, were the pool empty."""
         at = self._end
         self._blocks.append((at, data))
         self._end = aligned(at + len(data))
@@ -237,9 +238,9 @@ class _Writer:
         """Return tensor and offset of those that do not lie in the scratch memory already."""
         return [
             word
-            for row in transfers
-            if self._plan.tensors.get(row.tensor) != scratch + row.offset_bytes
-            for word in (row.tensor, row.offset_bytes)
+            for transfer in transfers
+            if self._plan.tensors.get(transfer.tensor) != scratch + transfer.offset_bytes
+            for word in (transfer.tensor, transfer.offset_bytes)
         ]
 
     def _kernel_call(self, call: KernelCall) -> dict[str, int]:
@@ -264,8 +265,8 @@ class _Writer:
                 values = (ArgumentKind.NUMBERS, self._words(words), len(argument))
             case _:
                 values = (ArgumentKind.NUMBER, *number_words(argument))
-        row: dict[str, int] = dict(zip(("kind", "low", "high"), values, strict=True))
-        return np.frombuffer(ARGUMENT.pack(row), "<u4").tolist()
+        fields: dict[str, int] = dict(zip(("kind", "low", "high"), values, strict=True))
+        return np.frombuffer(ARGUMENT.pack(fields), "<u4").tolist()
 
 
 def number_words(number: object) -> tuple[int, int]:
@@ -287,9 +288,9 @@ def number_words(number: object) -> tuple[int, int]:
             )
 
 
-def _moved(row: Row, values: Mapping[str, int], moved: int) -> Mapping[str, int]:
+def _moved(table: Row, values: Mapping[str, int], moved: int) -> Mapping[str, int]:
     """Return a row whose places of blocks count from the container's start."""
-    match row.name:
+    match table.name:
         case "tensor" if values["place"] == Place.CONTAINER:
             return {**values, "at": values["at"] + moved}
         case "npu_call":

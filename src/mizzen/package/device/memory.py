@@ -45,14 +45,14 @@ class MemoryPlan:
 
 
 def plan(program: DeviceProgram) -> MemoryPlan:
-    """Return where everything lies in one arena, as a compiler's plan has it or behind that."""
+    """Return where everything lies in one arena, as a compiler's plan has it or after that."""
     free = {
         index: block
         for index, block in tensor_blocks(program).items()
         if program.tensors[index].offset_bytes is None
     }
-    needed: dict[tuple[bool, int], Block] = {(True, index): row for index, row in free.items()}
-    needed |= {(False, position): row for position, row in scratch_blocks(program).items()}
+    needed: dict[tuple[bool, int], Block] = {(True, index): block for index, block in free.items()}
+    needed |= {(False, position): block for position, block in scratch_blocks(program).items()}
     start = aligned(program.arena_bytes)
     places, end = place(needed, start)
     fixed = {
@@ -80,14 +80,14 @@ def aligned(size_bytes: int) -> int:
 def tensor_blocks(program: DeviceProgram) -> dict[int, Block]:
     """Return when each tensor that is no constant holds something that is needed.
 
-    Inputs are there before the first call. Outputs, and what states take over, stay behind the
+    Inputs are there before the first call. Outputs, and what states take over, stay after the
     last. States stay from one inference to the next.
     """
     end = len(program.calls)
-    kept = {row.read for row in program.states}
+    kept = {state.read for state in program.states}
     first = dict.fromkeys((*program.inputs, *kept), -1)
     last = dict.fromkeys((*program.outputs, *kept), end)
-    last |= {row.write: end for row in program.states}
+    last |= {state.write: end for state in program.states}
     for position, call in enumerate(program.calls):
         for index in (*call.reads, *call.writes):
             first.setdefault(index, position)

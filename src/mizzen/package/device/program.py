@@ -59,7 +59,7 @@ class NpuCall:
     scratch_bytes        size of region 1
     scratch_offset_bytes where region 1 starts in the arena, by the plan of a compiler: tensors of
                          the call lie there already. None: it may be anywhere, and the tensors are
-                         copied in before the call and out behind it
+                         copied in before the call and out after it
     fast_bytes           size of region 2; None where there is none, or it is the same as region 1
     states               tensors of region 1 that the call reads, and leaves for the next inference
     """
@@ -76,12 +76,12 @@ class NpuCall:
     @property
     def reads(self) -> tuple[int, ...]:
         """The tensors that it reads, in order."""
-        return tuple(row.tensor for row in (*self.inputs, *self.states))
+        return tuple(transfer.tensor for transfer in (*self.inputs, *self.states))
 
     @property
     def writes(self) -> tuple[int, ...]:
         """The tensors that it writes, in order."""
-        return tuple(row.tensor for row in (*self.outputs, *self.states))
+        return tuple(transfer.tensor for transfer in (*self.outputs, *self.states))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +125,16 @@ class KernelCall:
     @property
     def reads(self) -> tuple[int, ...]:
         """The tensors that it reads, in order."""
-        found: list[int] = []
+        tensors: list[int] = []
         for _, argument in self.arguments:
             match argument:
                 case TensorArgument(index):
-                    found.append(index)
+                    tensors.append(index)
                 case TensorsArgument(indices):
-                    found += [index for index in indices if index is not None]
+                    tensors += [index for index in indices if index is not None]
                 case _:
                     pass
-        return tuple(found)
+        return tuple(tensors)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +154,7 @@ class DeviceProgram:
     """All of a program.
 
     arena_bytes  what a compiler's plan takes of the arena, from its start; tensors without an
-                 offset, and scratch memories without one, lie anywhere behind it
+                 offset, and scratch memories without one, lie anywhere after it
     accelerator  the configuration that NPU calls are for; None without any
     """
 

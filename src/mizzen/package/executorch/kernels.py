@@ -50,7 +50,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel: its name and overload, and its arguments in front of the outputs.
+    """A kernel: its name and overload, and its arguments before the outputs.
 
     gives_list  whether its outputs are one list of tensors, of which it gives back nothing
     """
@@ -258,13 +258,13 @@ def _parameter(text: str) -> Parameter:
 
 def _kernel(prefix: str, name: str, parameters: list[str]) -> Kernel:
     base, _, overload = name.partition(".")
-    rows = tuple(_parameter(text) for text in parameters)
-    return Kernel(prefix + base, overload, rows, base in _LISTS)
+    listed = tuple(_parameter(text) for text in parameters)
+    return Kernel(prefix + base, overload, listed, base in _LISTS)
 
 
 def _read(prefix: str, text: str) -> dict[str, Kernel]:
-    rows = (line.split() for line in text.strip().splitlines())
-    return {prefix + row[0]: _kernel(prefix, row[1], row[2:]) for row in rows}
+    lines = (line.split() for line in text.strip().splitlines())
+    return {prefix + parts[0]: _kernel(prefix, parts[1], parts[2:]) for parts in lines}
 
 
 KERNELS: dict[str, Kernel] = {

@@ -1,7 +1,7 @@
 """A device's program in the words of ExecuTorch: its own kernels only, each with all outputs.
 
 What ExecuTorch has no kernel for but can say with others is said so. States are taken over by
-copies behind the last call, which must find what they copy as the calls left it.
+copies after the last call, which must find what they copy as the calls left it.
 """
 
 from __future__ import annotations
@@ -73,11 +73,12 @@ class _Preparing:
 
     def _npu(self, call: NpuCall) -> None:
         for index in (*call.reads, *call.writes):
-            row = self._tensors[index]
-            if row.dtype not in NPU_TYPES:
+            tensor = self._tensors[index]
+            if tensor.dtype not in NPU_TYPES:
                 types = ", ".join(dtype.name for dtype in NPU_TYPES)
                 raise _no_delegate(
-                    f"tensors of a delegate must be of {types}, and {row.name!r} is of {row.dtype}",
+                    f"tensors of a delegate must be of {types}, and {tensor.name!r} is of "
+                    f"{tensor.dtype}",
                     "quantise what the NPU takes and gives",
                 )
         self._calls.append(call)
@@ -85,9 +86,9 @@ class _Preparing:
     def _require_apart(self) -> None:
         """Check that no two NPU calls share memory by a compiler's plan."""
         planned = [
-            row
-            for row in self._given.calls
-            if isinstance(row, NpuCall) and row.scratch_offset_bytes is not None
+            call
+            for call in self._given.calls
+            if isinstance(call, NpuCall) and call.scratch_offset_bytes is not None
         ]
         if len(planned) > 1:
             raise _no_delegate(
@@ -119,19 +120,19 @@ class _Preparing:
         size = arguments["size"]
         assert isinstance(source, TensorArgument), source
         assert isinstance(size, int), call
-        rows = np.arange(size, dtype=np.int32)
+        numbers = np.arange(size, dtype=np.int32)
         if arguments["counts_back"]:
-            table = TensorArgument(self._add("indices", rows.shape, rows.dtype, rows))
+            table = TensorArgument(self._add("indices", numbers.shape, numbers.dtype, numbers))
             given: tuple[tuple[str, Argument], ...] = (
                 ("self", table),
                 ("indices", TensorsArgument((source.index,))),
             )
             self._calls.append(replace(call, operator=ATEN + "index.Tensor", arguments=given))
             return
-        column = rows.reshape(size, 1)
-        table = TensorArgument(self._add("indices", column.shape, rows.dtype, column))
+        column = numbers.reshape(size, 1)
+        table = TensorArgument(self._add("indices", column.shape, numbers.dtype, column))
         shape = (*self._tensors[source.index].shape, 1)
-        found = self._add("index", shape, rows.dtype)
+        index = self._add("index", shape, numbers.dtype)
         given = (
             ("weight", table),
             ("indices", source),
@@ -139,8 +140,8 @@ class _Preparing:
             ("scale_grad_by_freq", False),
             ("sparse", False),
         )
-        look_up = replace(call, operator=ATEN + "embedding", arguments=given, outputs=(found,))
-        viewed = (("self", TensorArgument(found)),)
+        look_up = replace(call, operator=ATEN + "embedding", arguments=given, outputs=(index,))
+        viewed = (("self", TensorArgument(index)),)
         view = replace(call, operator=ATEN + "view", arguments=viewed)
         self._calls += [look_up, view]
 
@@ -155,11 +156,11 @@ class _Preparing:
         arguments, (output,) = dict(call.arguments), call.writes
         of_number = not isinstance(arguments["other"], TensorArgument)
         kind = "Scalar" if of_number else "Tensor"
-        row = self._tensors[output]
-        quotient = self._add(f"{row.name}.quotient", row.shape, row.dtype)
-        multiple = self._add(f"{row.name}.multiple", row.shape, row.dtype)
+        tensor = self._tensors[output]
+        quotient = self._add(f"{tensor.name}.quotient", tensor.shape, tensor.dtype)
+        multiple = self._add(f"{tensor.name}.multiple", tensor.shape, tensor.dtype)
         other = ("other", arguments["other"])
-        rows: tuple[tuple[str, tuple[tuple[str, Argument], ...], int], ...] = (
+        steps: tuple[tuple[str, tuple[tuple[str, Argument], ...], int], ...] = (
             (
                 f"div.{kind}_mode",
                 (("self", arguments["self"]), other, ("rounding_mode", "floor")),
@@ -172,7 +173,7 @@ class _Preparing:
                 output,
             ),
         )
-        for operator, given, result in rows:
+        for operator, given, result in steps:
             self._calls.append(
                 replace(call, operator=ATEN + operator, arguments=given, outputs=(result,))
             )
@@ -184,39 +185,43 @@ class _Preparing:
         return len(self._tensors) - 1
 
     def _all_outputs(self, call: KernelCall) -> tuple[int, ...]:
-        """Return the outputs, with new tensors for those that nobody wants: kernels write all."""
-        found: list[int] = []
+        """Return the outputs, with new tensors for those that nothing takes: kernels write all."""
+        indices: list[int] = []
         for place, index in enumerate(call.outputs):
             if index is None:
                 shape, dtype = _spare(call, place, self._tensors)
                 index = self._add(f"{call.operator}[{place}]", shape, dtype)  # noqa: PLW2901
-            found.append(index)
-        return tuple(found)
+            indices.append(index)
+        return tuple(indices)
 
     def _take_over(self) -> tuple[tuple[int, ...], tuple[State, ...]]:
         """Append the copies of states; return outputs and states as they are then.
 
         What an output, or another state, needs of a state as it was is kept apart.
         """
-        changed = {row.read for row in self._given.states if row.read != row.write}
-        wanted = {*self._given.outputs, *(row.write for row in self._given.states)} & changed
+        changed = {each.read for each in self._given.states if each.read != each.write}
+        wanted = {*self._given.outputs, *(each.write for each in self._given.states)} & changed
         kept = {index: self._kept(index) for index in sorted(wanted)}
         states = tuple(
-            row if row.read == row.write else replace(row, write=kept.get(row.write, row.write))
-            for row in self._given.states
+            each
+            if each.read == each.write
+            else replace(each, write=kept.get(each.write, each.write))
+            for each in self._given.states
         )
-        for row in states:
-            if row.read != row.write:
-                read, write = TensorArgument(row.read), TensorArgument(row.write)
-                call = KernelCall(COPY_, (("self", read), ("src", write)), (row.read,))
+        for state in states:
+            if state.read != state.write:
+                read, write = TensorArgument(state.read), TensorArgument(state.write)
+                call = KernelCall(COPY_, (("self", read), ("src", write)), (state.read,))
                 self._calls.append(call)
         return tuple(kept.get(index, index) for index in self._given.outputs), states
 
     def _kept(self, index: int) -> int:
         tensor = self._tensors[index]
-        found = self._add(f"{tensor.name}.before", tensor.shape, tensor.dtype)
-        self._calls.append(KernelCall(ATEN + "clone", (("self", TensorArgument(index)),), (found,)))
-        return found
+        before = self._add(f"{tensor.name}.before", tensor.shape, tensor.dtype)
+        self._calls.append(
+            KernelCall(ATEN + "clone", (("self", TensorArgument(index)),), (before,))
+        )
+        return before
 
 
 def _of_number(call: KernelCall) -> str:
@@ -231,7 +236,7 @@ def _of_number(call: KernelCall) -> str:
 def _spare(
     call: KernelCall, place: int, tensors: Sequence[DeviceTensor]
 ) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and type of an output that nobody wants."""
+    """Return shape and type of an output that nothing takes."""
     arguments = dict(call.arguments)
     first = tensors[call.reads[0]]
     others = [tensors[index] for index in call.outputs if index is not None]

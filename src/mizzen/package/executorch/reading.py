@@ -30,7 +30,7 @@ MOST_MEMORY_BYTES = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class PlannedPlace:
-    """Where a tensor lies in the planned memory: all memories of a program, one behind another."""
+    """Where a tensor lies in the planned memory: all memories of a program, one after another."""
 
     offset_bytes: int
 
@@ -41,7 +41,7 @@ class PteTensor:
 
     shape      in the order of its dimensions
     dim_order  dimensions from the slowest to the fastest in memory
-    place      None for a constant, and for one that whoever runs the program brings
+    place      None for a constant, and for one that the program's caller brings
     data       ``[*stored_shape]``: of a constant, or what a state starts with; None of others
     """
 
@@ -170,29 +170,29 @@ class _Reading:
         self._name = name
         self._plan = _method(file.program, name)
         self._named = {
-            row["key"] or "": self._segment(row["segment_index"], "named data")
-            for row in file.program["named_data"] or ()
+            entry["key"] or "": self._segment(entry["segment_index"], "named data")
+            for entry in file.program["named_data"] or ()
         }
         self._constants = self._buffers()
         self._starts = [
             part
-            for row in (file.program["mutable_data_segments"] or ())[:1]
-            for part in subsegments(file, row, name)
+            for segment in (file.program["mutable_data_segments"] or ())[:1]
+            for part in subsegments(file, segment, name)
         ]
         self._memories = self._bases()
 
     def program(self) -> PteProgram:
         """Return the program, checked."""
-        rows: list[Record] = self._plan["values"] or []
-        members = [self._member(row, place) for place, row in enumerate(rows)]
-        values = tuple(self._value(row, members, place) for place, row in enumerate(members))
+        records: list[Record] = self._plan["values"] or []
+        members = [self._member(record, place) for place, record in enumerate(records)]
+        values = tuple(self._value(member, members, place) for place, member in enumerate(members))
         return PteProgram(
             method=self._plan["name"] or "",
             values=values,
             inputs=self._tensors(self._plan["inputs"], values, "an input"),
             outputs=self._tensors(self._plan["outputs"], values, "an output"),
             instructions=tuple(self._instructions(len(values))),
-            delegates=tuple(self._delegate(row) for row in self._plan["delegates"] or ()),
+            delegates=tuple(self._delegate(delegate) for delegate in self._plan["delegates"] or ()),
             memory_bytes=self._memories[-1],
             named=self._named,
         )
@@ -202,11 +202,11 @@ class _Reading:
         segment = self._file.program["constant_segment"]
         if segment is not None and segment["offsets"] is not None and len(segment["offsets"]):
             return subsegments(self._file, segment, self._name)
-        rows: list[Record] = self._file.program["constant_buffer"] or []
-        return [_bytes(row["storage"]) for row in rows]
+        records: list[Record] = self._file.program["constant_buffer"] or []
+        return [_bytes(record["storage"]) for record in records]
 
     def _bases(self) -> list[int]:
-        """Return where each planned memory starts, if they lie one behind another, and the end."""
+        """Return where each planned memory starts, if they lie one after another, and the end."""
         sizes = self._plan["non_const_buffer_sizes"]
         bases, end = [0], 0
         for size in () if sizes is None else sizes.tolist()[1:]:
@@ -222,8 +222,8 @@ class _Reading:
             raise self._damaged(f"{message} {place}")
         return self._file.segments[place]
 
-    def _member(self, row: Record, place: int) -> Member:
-        member = row["val"]
+    def _member(self, record: Record, place: int) -> Member:
+        member = record["val"]
         if not isinstance(member, Member):
             raise self._damaged(f"value {place} must be something")
         return member
@@ -305,56 +305,56 @@ class _Reading:
         index: int = fields["data_buffer_idx"]
         extra: Record = fields["extra_tensor_info"] or {}
         if extra.get("location") == _EXTERNAL and made.place is None:
-            found = self._elsewhere(str(extra["fully_qualified_name"] or ""), place)
+            contents = self._elsewhere(str(extra["fully_qualified_name"] or ""), place)
         elif not index:
             return None
         else:
             held: Sequence[bytes] = self._constants if made.place is None else self._starts
             if index >= len(held):
                 raise self._damaged(f"value {place} must have data {index} of {len(held)}")
-            found = held[index]
-        if made.size_bytes > len(found):
+            contents = held[index]
+        if made.size_bytes > len(contents):
             message = f"value {place} must have {made.size_bytes} bytes of data, and has"
-            raise self._damaged(f"{message} {len(found)}")
-        flat = np.frombuffer(found, made.dtype, math.prod(made.shape))
+            raise self._damaged(f"{message} {len(contents)}")
+        flat = np.frombuffer(contents, made.dtype, math.prod(made.shape))
         return flat.reshape(made.stored_shape)
 
     def _elsewhere(self, key: str, place: int) -> bytes:
-        found = self._named.get(key)
-        if found is None:
+        contents = self._named.get(key)
+        if contents is None:
             raise fail(
                 "E172",
                 f"{self._name}: the data of value {place}, {key!r}, must be given, and is in "
                 "another file",
                 help="export the program without external constants, so that it has them all",
             )
-        return found
+        return contents
 
     def _tensors(self, places: Any, values: Sequence[Value], what: str) -> tuple[int, ...]:
-        found = () if places is None else tuple(places.tolist())
-        for place in found:
+        tensors = () if places is None else tuple(places.tolist())
+        for place in tensors:
             if not 0 <= place < len(values) or not isinstance(values[place], PteTensor):
                 raise self._damaged(f"{what} must be a tensor, and value {place} is not one")
-        return found
+        return tensors
 
     def _instructions(self, values: int) -> Iterator[Instruction]:
         chains: list[Record] = self._plan["chains"] or []
         if len(chains) != 1:
             raise self._damaged(f"a method must have one chain of instructions, not {len(chains)}")
         operators: list[Record] = self._plan["operators"] or []
-        for place, row in enumerate(chains[0]["instructions"] or ()):
-            made = self._instruction(row["instr_args"], operators, place)
+        for place, instruction in enumerate(chains[0]["instructions"] or ()):
+            made = self._instruction(instruction["instr_args"], operators, place)
             for used in _used(made):
                 if not 0 <= used < values:
                     raise self._damaged(f"instruction {place} must use one of {values} values, "
                                         f"not {used}")  # fmt: skip
             yield made
 
-    def _instruction(self, row: Any, operators: Sequence[Record], place: int) -> Instruction:
-        if not isinstance(row, Member):
+    def _instruction(self, record: Any, operators: Sequence[Record], place: int) -> Instruction:
+        if not isinstance(record, Member):
             raise self._damaged(f"instruction {place} must do something")
-        fields = row.fields
-        match row.table:
+        fields = record.fields
+        match record.table:
             case "KernelCall":
                 index: int = fields["op_index"]
                 if not 0 <= index < len(operators):
@@ -376,8 +376,8 @@ class _Reading:
             case _:
                 return Free(fields["value_index"])
 
-    def _delegate(self, row: Record) -> Delegate:
-        backend, where = row["id"] or "", row["processed"]
+    def _delegate(self, record: Record) -> Delegate:
+        backend, where = record["id"] or "", record["processed"]
         if where is None:
             raise self._damaged(f"a delegate of {backend} must have a payload")
         if where["location"] == Location.SEGMENT:
@@ -388,7 +388,9 @@ class _Reading:
                 raise self._damaged(f"a delegate of {backend} must have payload {where['index']} "
                                     f"of {len(held)}")  # fmt: skip
             payload = _bytes(held[where["index"]]["data"])
-        options = {spec["key"] or "": _bytes(spec["value"]) for spec in row["compile_specs"] or ()}
+        options = {
+            spec["key"] or "": _bytes(spec["value"]) for spec in record["compile_specs"] or ()
+        }
         return Delegate(backend, payload, options)
 
     def _damaged(self, reason: str) -> MizzenError:
@@ -403,16 +405,16 @@ class _Reading:
 def _method(program: Record, name: str) -> Record:
     """Return the method to run: the only one, or ``forward``."""
     plans: list[Record] = program["execution_plan"] or []
-    named = [row for row in plans if row["name"] == FORWARD]
-    found = plans if len(plans) == 1 else named
-    if len(found) != 1:
-        methods = ", ".join(repr(row["name"]) for row in plans) or "none"
+    named = [plan for plan in plans if plan["name"] == FORWARD]
+    chosen = plans if len(plans) == 1 else named
+    if len(chosen) != 1:
+        methods = ", ".join(repr(plan["name"]) for plan in plans) or "none"
         raise fail(
             "E179",
             f"{name} must have one method, or one that is {FORWARD!r}, and has {methods}",
             help="export the method that you want as forward",
         )
-    return found[0]
+    return chosen[0]
 
 
 def _numbers(fields: Record, field: str = "items") -> list[Any]:
@@ -429,8 +431,8 @@ def _bytes(held: Any) -> bytes:
     return b"" if held is None else held.tobytes()
 
 
-def _used(row: Instruction) -> tuple[int, ...]:
-    match row:
+def _used(instruction: Instruction) -> tuple[int, ...]:
+    match instruction:
         case CallKernel(_, arguments) | CallDelegate(_, arguments):
             return arguments
         case Move(source, target):

@@ -116,7 +116,7 @@ def _block(name: str, contents: bytes) -> bytes:
 
 
 def _packed(block: str, tensors: Sequence[VelaTensor], scratch_bytes: int) -> bytes:
-    rows: list[bytes] = [_COUNT.pack(len(tensors))]
+    parts: list[bytes] = [_COUNT.pack(len(tensors))]
     for place, tensor in enumerate(tensors):
         lead, rest = tensor.shape[: 1 - RANK], tensor.shape[1 - RANK :]
         shape = (math.prod(lead), *rest)
@@ -126,8 +126,8 @@ def _packed(block: str, tensors: Sequence[VelaTensor], scratch_bytes: int) -> by
             what = f"{block}[{place}] must lie in region {SCRATCH_REGION}, not in {held.region}"
             raise _wrong(what)
         _require_place(f"{block}[{place}]", held, scratch_bytes)
-        rows.append(_TENSOR.pack(*padded, held.element_bytes, held.offset_bytes, held.region))
-    return b"".join(rows)
+        parts.append(_TENSOR.pack(*padded, held.element_bytes, held.offset_bytes, held.region))
+    return b"".join(parts)
 
 
 def read(data: bytes, name: str, external: Mapping[str, bytes] | None = None) -> VelaBin:
@@ -144,9 +144,9 @@ def read(data: bytes, name: str, external: Mapping[str, bytes] | None = None) ->
         raise _damaged(name, f"{SCRATCH} must have {_SIZE.size} bytes, not {len(scratch)}")
     (scratch_bytes,) = _SIZE.unpack(scratch)
     tensors = {block: tuple(_tensors(blocks[block], block, name)) for block in (INPUTS, OUTPUTS)}
-    for block, rows in tensors.items():
-        for place, row in enumerate(rows):
-            _require_place(f"{name}: {block}[{place}]", row, scratch_bytes)
+    for block, listed in tensors.items():
+        for place, tensor in enumerate(listed):
+            _require_place(f"{name}: {block}[{place}]", tensor, scratch_bytes)
     _require_apart(name, tensors[INPUTS])
     return VelaBin(
         blocks[COMMANDS], blocks[WEIGHTS], scratch_bytes, tensors[INPUTS], tensors[OUTPUTS]
@@ -193,15 +193,15 @@ def _marker(data: bytes, at: int, wanted: str, name: str) -> int:
 
 
 def _external(key: bytes, block: str, name: str, external: Mapping[str, bytes]) -> bytes:
-    found = external.get(key.decode("ascii", errors="backslashreplace"))
-    if found is None:
+    contents = external.get(key.decode("ascii", errors="backslashreplace"))
+    if contents is None:
         raise fail(
             "E172",
             f"{name}: the contents of {block} must be given, and are in another file",
             rule=_RULE,
             help="compile without placements of external blocks, so that the program has them all",
         )
-    return found
+    return contents
 
 
 def _tensors(contents: bytes, block: str, name: str) -> Iterator[VelaTensor]:
@@ -232,8 +232,8 @@ def _require_place(what: str, tensor: VelaTensor, scratch_bytes: int) -> None:
 
 def _require_apart(name: str, tensors: Sequence[VelaTensor]) -> None:
     """Check that no two inputs share bytes: the runtime writes one after the other."""
-    rows = sorted(tensors, key=lambda row: (row.region, row.offset_bytes))
-    for before, after in pairwise(rows):
+    ordered = sorted(tensors, key=lambda tensor: (tensor.region, tensor.offset_bytes))
+    for before, after in pairwise(ordered):
         if after.region == before.region and after.offset_bytes < before.end:
             raise _wrong(
                 f"{name}: inputs must not share bytes, and those at {before.offset_bytes} and "

@@ -51,7 +51,7 @@ _LEAF = '{"type": null, "context": null, "children_spec": []}'
 
 @dataclass(slots=True)
 class _Data:
-    """Bytes of a segment, divided; the first part is nobody's, as a tensor's 0 is none."""
+    """Bytes of a segment, divided; the first part is no tensor's, as a tensor's 0 is none."""
 
     offsets: list[int] = field(default_factory=lambda: [0])
     data: bytearray = field(default_factory=bytearray)
@@ -80,7 +80,7 @@ class _Writing:
     def __init__(self, program: DeviceProgram) -> None:
         self._program = program
         self._offsets, self._arena_bytes = place(tensor_blocks(program), 0)
-        self._initial = {row.read: row.initial for row in program.states}
+        self._initial = {state.read: state.initial for state in program.states}
         self._constants, self._starts = _Data(), _Data()
         self._values = Values(self._tensor)
         self._operators: dict[tuple[str, str], int] = {}
@@ -174,36 +174,36 @@ class _Writing:
         )
         return len(self._delegates) - 1
 
-    def _transfers(self, rows: Sequence[Transfer]) -> tuple[VelaTensor, ...]:
-        tensors = [self._program.tensors[row.tensor] for row in rows]
+    def _transfers(self, transfers: Sequence[Transfer]) -> tuple[VelaTensor, ...]:
+        tensors = [self._program.tensors[transfer.tensor] for transfer in transfers]
         return tuple(
-            VelaTensor(tensor.shape, tensor.dtype.itemsize, row.offset_bytes)
-            for row, tensor in zip(rows, tensors, strict=True)
+            VelaTensor(tensor.shape, tensor.dtype.itemsize, transfer.offset_bytes)
+            for transfer, tensor in zip(transfers, tensors, strict=True)
         )
 
     def _arguments(self, kernel: Kernel, call: KernelCall) -> list[int]:
         given = dict(call.arguments)
-        return [self._argument(row, given, call) for row in kernel.parameters]
+        return [self._argument(parameter, given, call) for parameter in kernel.parameters]
 
-    def _argument(self, row: Parameter, given: dict[str, Argument], call: KernelCall) -> int:
-        if row.default is Default.SHAPE:
+    def _argument(self, parameter: Parameter, given: dict[str, Argument], call: KernelCall) -> int:
+        if parameter.default is Default.SHAPE:
             return self._values.numbers(self._program.tensors[call.writes[0]].shape)
-        if row.name not in given:
-            if row.default is None:
-                raise KeyError(f"{call.operator} has no {row.name}")
-            return self._values.number(False if row.default is Default.FALSE else None)
-        match given[row.name]:
+        if parameter.name not in given:
+            if parameter.default is None:
+                raise KeyError(f"{call.operator} has no {parameter.name}")
+            return self._values.number(False if parameter.default is Default.FALSE else None)
+        match given[parameter.name]:
             case TensorArgument(index):
                 return self._values.tensor(index)
-            case TensorsArgument(indices) if row.form is Form.SOME_TENSORS:
+            case TensorsArgument(indices) if parameter.form is Form.SOME_TENSORS:
                 return self._values.some_tensors(indices)
             case TensorsArgument(indices):
                 return self._values.tensors([index for index in indices if index is not None])
             case tuple(items):
-                return self._values.numbers(items, row.form is Form.REAL)
-            case int() | float() as value if row.form is Form.REAL:
+                return self._values.numbers(items, parameter.form is Form.REAL)
+            case int() | float() as value if parameter.form is Form.REAL:
                 return self._values.real(value)
-            case str() as name if row.form is Form.TYPE:
+            case str() as name if parameter.form is Form.TYPE:
                 return self._values.number(int(_type_number(np.dtype(name), name)))
             case value:
                 return self._values.number(value)
@@ -223,15 +223,15 @@ def _scalar_type(tensor: DeviceTensor) -> int:
 
 
 def _type_number(dtype: np.dtype[np.generic], what: str) -> ScalarType:
-    found = SCALAR_TYPES.get(dtype)
-    if found is None:
-        types = ", ".join(row.name for row in SCALAR_TYPES)
+    type_ = SCALAR_TYPES.get(dtype)
+    if type_ is None:
+        types = ", ".join(known.name for known in SCALAR_TYPES)
         raise fail(
             "E176",
             f"tensors of an ExecuTorch program must be of {types}, and {what!r} is of {dtype}",
             help="convert it in the network",
         )
-    return found
+    return type_
 
 
 def _container(inputs: int, outputs: int) -> Record:

@@ -81,10 +81,10 @@ def copied(sources: Iterable[Sources]) -> dict[str, bytes]:
     """Return files of `firmware` by their path in the project."""
     root = firmware_folder()
     return {
-        row.target + path.relative_to(root / row.folder).as_posix(): path.read_bytes()
-        for row in sources
-        for pattern in row.patterns
-        for path in sorted((root / row.folder).glob(pattern))
+        source.target + path.relative_to(root / source.folder).as_posix(): path.read_bytes()
+        for source in sources
+        for pattern in source.patterns
+        for path in sorted((root / source.folder).glob(pattern))
         if path.is_file()
     }
 
@@ -106,8 +106,8 @@ def _is_there(path: Path, data: bytes) -> bool:
 
 def header(macros: Mapping[str, str], arrays: Sequence[str], example: Example) -> str:
     """Return `model.h`: macros, and declarations of byte arrays besides those of the example."""
-    rows = {**macros, "EXAMPLE_INFERENCES": str(example.inferences)}
-    defines = "\n".join(f"#define {name} {value}" for name, value in rows.items())
+    values = {**macros, "EXAMPLE_INFERENCES": str(example.inferences)}
+    defines = "\n".join(f"#define {name} {value}" for name, value in values.items())
     names = (*arrays, "example_inputs", "example_outputs")
     declared = "\n".join(f"extern const uint8_t {name}[];" for name in names)
     return (
@@ -142,21 +142,23 @@ def _rows(name: str, data: bytes) -> str:
 
 def _make_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
     product = f"ETHOS{around.npu.upper()}"
-    rows = [f"CPU ?= {make_value(around.cpu)}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
-    rows.append(f"ON_NPU := {'yes' if around.on_npu else ''}")
-    rows += [
-        f"{name} := " + " \\\n    ".join(map(make_value, found)) for name, found in lists.items()
+    lines = [f"CPU ?= {make_value(around.cpu)}", f"NPU := {around.npu}", f"PRODUCT := {product}"]
+    lines.append(f"ON_NPU := {'yes' if around.on_npu else ''}")
+    lines += [
+        f"{name} := " + " \\\n    ".join(map(make_value, paths)) for name, paths in lists.items()
     ]
-    rows += [f"{name} ?= {make_value(path)}" for name, path in around.checkouts.items()]
-    return "\n".join(rows) + "\n"
+    lines += [f"{name} ?= {make_value(path)}" for name, path in around.checkouts.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _cmake_settings(around: Surroundings, lists: Mapping[str, Sequence[str]]) -> str:
-    rows = {
+    variables = {
         "CPU": around.cpu,
         "NPU": around.npu,
         "ON_NPU": "ON" if around.on_npu else "OFF",
-        **{name: ";".join(found) for name, found in lists.items()},
+        **{name: ";".join(paths) for name, paths in lists.items()},
     }
-    rows |= around.checkouts
-    return "".join(f"set(MODEL_{name} {cmake_argument(value)})\n" for name, value in rows.items())
+    variables |= around.checkouts
+    return "".join(
+        f"set(MODEL_{name} {cmake_argument(value)})\n" for name, value in variables.items()
+    )

@@ -63,7 +63,7 @@ def extract(
     inputs and outputs that are no arrays.
 
     state  tensors that the operators keep, which become the part's last inputs and outputs too
-    shown  tensors that they compute, which become outputs behind those that others read
+    shown  tensors that they compute, which become outputs after those that others read
     """
     main = record["subgraphs"][0]
     every: list[Record] = main["operators"] or []
@@ -81,22 +81,22 @@ def extract(
 
 
 def _inputs(record: Record, main: Record, chosen: Sequence[Record]) -> list[int]:
-    """Return what must come from outside, in the order in which it is first read."""
+    """Return the tensors that must come from outside, in the order in which it is first read."""
     given = set(_indices(main["inputs"]))
     made: set[int] = set()
-    found: dict[int, None] = {}
+    needed: dict[int, None] = {}
     for operator in chosen:
         for index in _indices(operator["inputs"]):
             tensor = main["tensors"][index]
             kept = _is_constant(record, tensor) or (tensor["is_variable"] and index not in given)
             if index not in made and not kept:
-                found[index] = None
+                needed[index] = None
         made.update(_indices(operator["outputs"]))
-    return list(found)
+    return list(needed)
 
 
 def _outputs(main: Record, every: Sequence[Record], chosen: Sequence[int]) -> list[int]:
-    """Return what is computed here and read elsewhere, in the order of computation."""
+    """Return the tensors that are computed here and read elsewhere, in the order of computation."""
     inside = set(chosen)
     read = set(_indices(main["outputs"]))
     for index, operator in enumerate(every):
@@ -146,14 +146,14 @@ def _is_in_branches(record: Record) -> bool:
     once = BuiltinOperator.CALL_ONCE
     main: list[Record] = record["subgraphs"][0]["operators"] or []
     first = {
-        int(row["builtin_options"].fields["init_subgraph_index"])
-        for row in main
-        if _code_number(record, row) == once
+        int(operator["builtin_options"].fields["init_subgraph_index"])
+        for operator in main
+        if _code_number(record, operator) == once
     }
     return any(
-        _code_number(record, row) in RESOURCES
+        _code_number(record, operator) in RESOURCES
         for index, subgraph in enumerate(record["subgraphs"])
-        for row in subgraph["operators"] or ()
+        for operator in subgraph["operators"] or ()
         if index and index not in first
     )
 

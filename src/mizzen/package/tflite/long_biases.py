@@ -1,7 +1,7 @@
 """Give 16-bit convolutions the biases that TensorFlow Lite Micro's kernels read.
 
 The kernels of two operators add up 16-bit data in 64 bits, and take the bias for INT64 whatever
-type it has: of INT32 they read two numbers as one, and then what lies behind them. LiteRT converts.
+type it has: of INT32 they read two numbers as one, and then what lies after them. LiteRT converts.
 Ref: TFLite Micro, `transpose_conv.cc`, `depthwise_conv.cc`; LiteRT, `transpose_conv.cc`.
 """
 

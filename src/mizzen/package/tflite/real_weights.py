@@ -56,20 +56,20 @@ def _rounded(main: Record, tensors: list[Record], buffers: list[Record]) -> Iter
 
 
 def _scales(tensor: Record) -> npt.NDArray[np.float32]:
-    found: Record | None = tensor["quantization"]
-    scales: Any = None if found is None else found["scale"]
+    quantization: Record | None = tensor["quantization"]
+    scales: Any = None if quantization is None else quantization["scale"]
     return np.asarray(() if scales is None else scales, np.float32)
 
 
 def _real(tensor: Record, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    found: Record = tensor["quantization"]
+    quantization: Record = tensor["quantization"]
     shape = [int(extent) for extent in tensor["shape"]]
     scales = _scales(tensor)
-    given: Any = found["zero_point"]
+    given: Any = quantization["zero_point"]
     zeros = np.zeros(1, np.float32) if given is None else np.asarray(given, np.float32)
     axes = [1] * len(shape)
     if scales.size > 1:
-        axes[int(found["quantized_dimension"] or 0)] = scales.size
+        axes[int(quantization["quantized_dimension"] or 0)] = scales.size
     zeros = zeros.reshape(axes) if zeros.size > 1 else zeros
     real = (data.view(np.int8).reshape(shape).astype(np.float32) - zeros) * scales.reshape(axes)
     return np.ascontiguousarray(real, np.float32).reshape(-1).view(np.uint8)

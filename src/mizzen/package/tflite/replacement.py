@@ -197,30 +197,30 @@ class _Network:
 
     def _code(self, name: str) -> int:
         custom = int(BuiltinOperator.CUSTOM)
-        row: Record = {
+        code: Record = {
             "deprecated_builtin_code": custom,
             "builtin_code": custom,
             "custom_code": name,
             "version": 1,
         }
-        if row not in self._codes:
-            self._codes.append(row)
-        return self._codes.index(row)
+        if code not in self._codes:
+            self._codes.append(code)
+        return self._codes.index(code)
 
     def written(self) -> ReplacedNetwork:
         """Return the file, without what nobody uses."""
         main = self._main
         used = dict.fromkeys([*_indices(main["inputs"]), *_indices(main["outputs"])])
-        for row in self.operators:
+        for operator in self.operators:
             for field in _FIELDS:
-                used.update(dict.fromkeys(_indices(row.get(field))))
+                used.update(dict.fromkeys(_indices(operator.get(field))))
         places = {index: place for place, index in enumerate(used)} | {_ABSENT: _ABSENT}
         subgraph = {
             "name": main["name"],
             "tensors": [self._tensors[index] for index in used],
             "inputs": _moved(main["inputs"], places),
             "outputs": _moved(main["outputs"], places),
-            "operators": [_with_moved(row, places) for row in self.operators],
+            "operators": [_with_moved(each, places) for each in self.operators],
         }
         subgraphs = [subgraph, *self._others()]
         network: Record = {
@@ -244,9 +244,13 @@ class _Network:
         return [] if kinds == {int(BuiltinOperator.CUSTOM)} else self._record["subgraphs"][1:]
 
 
-def _with_moved(row: Record, places: dict[int, int]) -> Record:
-    moved = {field: _moved(row[field], places) for field in _FIELDS if row.get(field) is not None}
-    return {**row, **moved}
+def _with_moved(operator: Record, places: dict[int, int]) -> Record:
+    moved = {
+        field: _moved(operator[field], places)
+        for field in _FIELDS
+        if operator.get(field) is not None
+    }
+    return {**operator, **moved}
 
 
 def compacted(
@@ -267,11 +271,12 @@ def compacted(
             {
                 **subgraph,
                 "tensors": [
-                    {**row, "buffer": place(buffer_places, row["buffer"])} for row in tensors
+                    {**tensor, "buffer": place(buffer_places, tensor["buffer"])}
+                    for tensor in tensors
                 ],
                 "operators": [
-                    {**row, "opcode_index": place(code_places, row["opcode_index"])}
-                    for row in operators
+                    {**operator, "opcode_index": place(code_places, operator["opcode_index"])}
+                    for operator in operators
                 ],
             }
         )

@@ -202,9 +202,9 @@ _ROWS = (
     _signal("SignalWindow", "window", "window"),
 )
 
-OPERATORS: Mapping[str, TflmOperator] = {row.kind: row for row in _ROWS}
+OPERATORS: Mapping[str, TflmOperator] = {operator.kind: operator for operator in _ROWS}
 
 
 def sources_of(operators: Iterable[TflmOperator]) -> Sequence[str]:
     """Return the files of some operators, each once."""
-    return list(dict.fromkeys(name for row in operators for name in row.sources))
+    return list(dict.fromkeys(name for operator in operators for name in operator.sources))

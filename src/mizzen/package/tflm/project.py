@@ -74,7 +74,8 @@ def _model_header(model: TflmModel, example: Example) -> str:
 def _operators_source(operators: Sequence[TflmOperator]) -> str:
     """Return `operators.cc`: a resolver with these operators, and no others."""
     added = "\n".join(
-        f"    if (operators.{row.method}() != kTfLiteOk) return nullptr;" for row in operators
+        f"    if (operators.{operator.method}() != kTfLiteOk) return nullptr;"
+        for operator in operators
     )
     return (
         "// The operators that the model has, and no others: made by Mizzen.\n"

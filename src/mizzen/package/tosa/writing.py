@@ -66,7 +66,7 @@ class _Writing:
         return name
 
     def unique(self, name: str) -> str:
-        """Return the name, with a number behind it if it is taken."""
+        """Return the name, with a number after it if it is taken."""
         unique = name
         while unique in self._taken:
             unique = f"{name}_{next(self._numbers)}"

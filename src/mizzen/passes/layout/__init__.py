@@ -1,7 +1,7 @@
 """The order of elements that each operation works in, chosen for a whole graph at once.
 
 PyTorch's tensors are NCHW, TOSA's convolutions NHWC. A front-end writes a TRANSPOSE before and
-behind each; here orders are chosen so that few remain, and only where orders really differ: an
+after each; here orders are chosen so that few remain, and only where orders really differ: an
 input or output of the graph, two operations that insist on different orders.
 """
 

@@ -45,7 +45,7 @@ BYTES = {
 class Edges(Enum):
     """Whether moving the graph's inputs and outputs costs as much as moving anything else.
 
-    FREE: nothing, since whoever uses the graph moves them anyway.
+    FREE: nothing, since what uses the graph moves them anyway.
     """
 
     KEPT = "kept"
@@ -112,8 +112,8 @@ class Use:
     @property
     def freedom(self) -> Freedom | None:
         """The freedom of the user, if the operand's order follows from it."""
-        found = None if self.node is None else self.node.freedom
-        return found if found is not None and self.index in found.tensors else None
+        own = None if self.node is None else self.node.freedom
+        return own if own is not None and self.index in own.tensors else None
 
     def wanted(self, order: Order) -> Order | None:
         """Return the order that the root must have when the user's space has `order`."""
@@ -394,13 +394,13 @@ def _agreeing(node: Node, order: Order) -> Iterator[tuple[Node, Order]]:
             continue
         wanted = use.wanted(order)
         if wanted is not None and use.wanted_now() == use.root.order():
-            found = producer.space_order(wanted)
-            if found is not None:
-                yield producer, found
+            turned = producer.space_order(wanted)
+            if turned is not None:
+                yield producer, turned
     for root in node.gives:
         given = node.result_order(order, root.value)
         for use in root.uses:
             if use.node is not None and given is not None and use.wanted_now() == root.order():
-                found = use.space_order(given)
-                if found is not None:
-                    yield use.node, found
+                turned = use.space_order(given)
+                if turned is not None:
+                    yield use.node, turned

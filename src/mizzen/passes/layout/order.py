@@ -272,8 +272,8 @@ class Freedom:
 
     def space_order(self, order: Order, shape: Shape) -> Order | None:
         """Return the order of the space that makes an operand or result of a shape have one."""
-        found = order if shape == self.space else transferred(order, shape, self.space)
-        return found if found is not None and self.allows(found) else None
+        own = order if shape == self.space else transferred(order, shape, self.space)
+        return own if own is not None and self.allows(own) else None
 
 
 @lru_cache(CACHED)
@@ -351,7 +351,7 @@ class Memory:
     """The space of an operation as memory has it.
 
     space  its shape in the model; shape  in memory
-    loops  what the dimensions in memory are, behind leading ones; none if every tensor has the
+    loops  what the dimensions in memory are, after leading ones; none if every tensor has the
            space's shape or one element
     """
 
@@ -409,10 +409,10 @@ class Memory:
         given = numbers.reshape(-1, each).tolist()
         sizes = isinstance(operation, Slice) and index == Slice.size.index
         unchanged = [1] if sizes or isinstance(operation, Tile) else [0] * each
-        rows = [unchanged] * self.leading
+        lines = [unchanged] * self.leading
         for loop in self.loops:
             if loop.steps == self.space[loop.dim]:
-                rows.append(given[loop.dim])
+                lines.append(given[loop.dim])
             else:
-                rows.append([loop.steps] if sizes else unchanged)
-        return tuple(number for row in rows for number in row)
+                lines.append([loop.steps] if sizes else unchanged)
+        return tuple(number for line in lines for number in line)

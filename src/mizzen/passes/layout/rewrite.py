@@ -87,7 +87,7 @@ class _Writer:
         return self._moved(root, order, value, step, shape, user)
 
     def _computed(self, root: Root, node: Node, order: Order, shape: Shape) -> Value:
-        """Return what is computed with constants only, computed in an order and shape."""
+        """Return a value computed with constants only, computed in an order and shape."""
         operation = node.operation
         operands = list(operation.operands)
         assert node.freedom is not None
@@ -244,8 +244,8 @@ class _Writer:
         loops = refined(node.order, free.space)
         assert loops is not None, "an order was chosen that the operation cannot have"
         channels = [(loop.steps, loop.stride) for loop in loops if loop.dim == 3]
-        rows = prod(weights.shape[:3])
-        order = canonical([(rows, weights.shape[3]), *channels])
+        others = prod(weights.shape[:3])
+        order = canonical([(others, weights.shape[3]), *channels])
         self.graph.set_operand(
             operation, Conv2d.weight.index, self._constant(weights, order, weights.shape)
         )
@@ -271,9 +271,9 @@ def layout(edges: Edges) -> Pass:
         if not any(isinstance(operation, VIEWS) for operation in graph):
             return False
         before = graph.version
-        found = network(graph, edges)
-        choose(found)
-        rewrite(graph, found)
+        net = network(graph, edges)
+        choose(net)
+        rewrite(graph, net)
         return graph.version != before
 
     return Pass("layout", run)
@@ -284,9 +284,7 @@ LAYOUT = layout(Edges.KEPT)
 
 def wanted_orders(graph: Graph) -> dict[Value, Order]:
     """Return, of the inputs whose users all want one order, that order, were moving them free."""
-    found = network(graph, Edges.FREE)
-    choose(found)
-    wanted = {
-        value: {use.wanted_now() for use in found.roots[value].uses} for value in graph.inputs
-    }
+    net = network(graph, Edges.FREE)
+    choose(net)
+    wanted = {value: {use.wanted_now() for use in net.roots[value].uses} for value in graph.inputs}
     return {value: orders.pop() for value, orders in wanted.items() if len(orders) == 1}

@@ -64,8 +64,12 @@ def decompose(
     separate_biases(rewriter)
 
     def rule_of(node: Node) -> Rule | None:
-        found = _decomposition(node)
-        return _rule(found) if found not in (None, RECURRENT) and selected(node) else None
+        decomposition = _decomposition(node)
+        return (
+            _rule(decomposition)
+            if decomposition not in (None, RECURRENT) and selected(node)
+            else None
+        )
 
     rewriter.apply(rule_of)
     forget_layouts(rewriter)
@@ -88,8 +92,8 @@ def separate_biases(rewriter: Rewriter) -> None:
 
 
 def _decomposition(node: Node) -> str | None:
-    row = row_of(node)
-    return None if row is None else row.decomposition
+    entry = row_of(node)
+    return None if entry is None else entry.decomposition
 
 
 @cache

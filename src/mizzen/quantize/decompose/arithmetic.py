@@ -67,7 +67,7 @@ def multiply_constant(rewriter: Rewriter, value: Any, constant: torch.Tensor) ->
 
 
 def copy(rewriter: Rewriter, node: Node) -> Node | None:
-    """Return what is written over a whole tensor, in that tensor's shape and type."""
+    """Return the value that is written over a whole tensor, in that tensor's shape and type."""
     if writes_first_operand(node):
         return None
     written, source = node.args[:2]
@@ -357,7 +357,7 @@ def _stays_whole(rewriter: Rewriter, node: Node, parameters: tuple[Any, ...]) ->
 
 
 def _last_axes(node: Node) -> list[int]:
-    """Return the axes that a normalization is along, counted from behind."""
+    """Return the axes that a normalization is along, counted from the last."""
     return list(range(-len(argument(node, 1, "normalized_shape")), 0))
 
 
@@ -463,8 +463,8 @@ def var(rewriter: Rewriter, node: Node) -> Node | None:
     mean = rewriter.call(aten.mean.dim, value, axes, True)
     centered = rewriter.call(aten.sub.Tensor, value, mean)
     square = rewriter.call(aten.mul.Tensor, centered, centered)
-    found = rewriter.call(aten.mean.dim, square, axes, bool(keep))
-    return scaled(rewriter, found, count / (count - correction))
+    squares = rewriter.call(aten.mean.dim, square, axes, bool(keep))
+    return scaled(rewriter, squares, count / (count - correction))
 
 
 def std(rewriter: Rewriter, node: Node) -> Node | None:
@@ -473,9 +473,9 @@ def std(rewriter: Rewriter, node: Node) -> Node | None:
     with rewriter.module.graph.inserting_before(node):
         spread = rewriter.module.graph.call_function(target, node.args, node.kwargs)
     spread.meta |= node.meta
-    found = var(rewriter, spread)
+    variance = var(rewriter, spread)
     rewriter.module.graph.erase_node(spread)
-    return None if found is None else rewriter.call(aten.sqrt.default, found)
+    return None if variance is None else rewriter.call(aten.sqrt.default, variance)
 
 
 def linalg_vector_norm(rewriter: Rewriter, node: Node) -> Node | None:

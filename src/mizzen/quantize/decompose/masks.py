@@ -93,7 +93,7 @@ class Terms:
     masks: list[Node] = field(default_factory=list[Node])
 
     def collect(self, node: Node) -> None:
-        """Take a sum apart whose parts nobody else reads, but for masks."""
+        """Take a sum apart whose parts nothing else reads, but for masks."""
         constant = self.rewriter.value(node)
         if constant is not None and constant.is_floating_point():
             self._split(node, constant)
@@ -130,7 +130,7 @@ class Terms:
         return made if node is source else node
 
     def _maker(self, node: Node) -> Callable[[], Node] | None:
-        """Return what makes a mask of a choice between nothing and a number that hides."""
+        """Return a maker of a mask from a choice between nothing and a number that hides."""
         match row_name(node), node.args:
             case "mul", [Node() as truths, factor] if _hides(factor):
                 return lambda: self._of_numbers(truths)
@@ -289,8 +289,8 @@ def _hides(value: object) -> bool:
 
 def _moves(node: Node) -> bool:
     """Whether a node only moves elements, of one value or several."""
-    row = row_of(node)
-    return row is not None and row.role is Role.SHARED and row.name != "where"
+    entry = row_of(node)
+    return entry is not None and entry.role is Role.SHARED and entry.name != "where"
 
 
 def _origin(node: object) -> Node | None:

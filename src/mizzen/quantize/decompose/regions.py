@@ -17,13 +17,13 @@ REGIONS = {"wrap_with_autocast": 4, "wrap_with_set_grad_enabled": 1}
 
 def inline_regions(module: GraphModule) -> None:
     """Put the nodes of every region in the place of the call, those within regions too."""
-    found = False
+    inlined = False
     for node in cast("list[Node]", list(module.graph.nodes)):
         place = REGIONS.get(str(node.target)) if node.op == "call_function" else None
         if place is not None:
             _inline(module, node, place)
-            found = True
-    if found:
+            inlined = True
+    if inlined:
         module.graph.eliminate_dead_code()
         module.delete_all_unused_submodules()
         module.recompile()

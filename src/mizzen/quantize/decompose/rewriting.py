@@ -4,7 +4,7 @@ New nodes know their shapes and where they come from at once. Nothing is traced 
 a new node's result is found by running its operator alone on fake tensors.
 
 Before the rules, operators in place become ones that give a new tensor. An in-place operator on a
-value nobody else looks at gives a new value; one on a buffer, or on a part of it, gives the
+value nothing else looks at gives a new value; one on a buffer, or on a part of it, gives the
 buffer's new value, which is then copied there as a whole. And there gets less to do: what
 parameters alone give is computed once, and what does nothing goes.
 """
@@ -155,15 +155,15 @@ class Rewriter:
         """Return the tensor that a node always has; None where it depends on inputs or state."""
         if not isinstance(node, Node) or node.op != "get_attr" or str(node.target) in self.written:
             return None
-        found = attribute_of(self.module, str(node.target))
-        return found.detach() if isinstance(found, torch.Tensor) else None
+        attribute = attribute_of(self.module, str(node.target))
+        return attribute.detach() if isinstance(attribute, torch.Tensor) else None
 
     def value_or_none(self, node: object) -> torch.Tensor | None:
         """Return the tensor that a node reads now, also where training changes it."""
         if not isinstance(node, Node) or node.op != "get_attr":
             return None
-        found = attribute_of(self.module, str(node.target))
-        return found if isinstance(found, torch.Tensor) else None
+        attribute = attribute_of(self.module, str(node.target))
+        return attribute if isinstance(attribute, torch.Tensor) else None
 
     def _current(self) -> Node:
         assert self._place is not None, "a rewriter inserts at a place"
@@ -217,10 +217,10 @@ def fakes(arguments: Any) -> Any:
 
 def attribute_of(module: torch.nn.Module, path: str) -> object:
     """Return the attribute at a dotted path, None where there is not one."""
-    found: object = module
+    attribute: object = module
     for name in path.split("."):
-        found = getattr(found, name, None)
-    return found
+        attribute = getattr(attribute, name, None)
+    return attribute
 
 
 def shape_of(node: Node) -> tuple[int, ...]:
@@ -275,7 +275,7 @@ def remove_writes(rewriter: Rewriter) -> None:
 
 
 def _read(rewriter: Rewriter, buffer: Node, states: dict[str, State]) -> None:
-    """Insert a reader behind a buffer of numbers."""
+    """Insert a reader after a buffer of numbers."""
     path = str(buffer.target)
     value = rewriter.value_or_none(buffer)
     if value is None or not value.is_floating_point() or isinstance(value, torch.nn.Parameter):
@@ -340,7 +340,7 @@ def _views(node: Node) -> list[Node]:
 
 
 def _is_private(chain: list[Node], writer: Node) -> bool:
-    """Whether nobody else in the program can see that a value was changed in place.
+    """Whether nothing else in the program can see that a value was changed in place.
 
     chain  the value, and the views of parts of it by which it is written
     An input is the caller's, whose tensors no artifact changes.
@@ -358,7 +358,7 @@ def _is_private(chain: list[Node], writer: Node) -> bool:
 
 
 def _is_past(view: Node, behind: set[Node]) -> bool:
-    """Whether nobody reads a view, or a view of it, any more where a write has been."""
+    """Whether nothing reads a view, or a view of it, any more where a write has been."""
     if view in behind or not behind.isdisjoint(view.users):
         return False
     return all(_is_past(user, behind) for user in view.users if _is_view(user))
@@ -384,7 +384,7 @@ def _broadcast(rewriter: Rewriter, node: Node) -> Node:
 
 
 def _behind(place: Node) -> set[Node]:
-    """Return the nodes behind one."""
+    """Return the nodes after one."""
     later: set[Node] = set()
     following = place.next
     while following.op != "root":
@@ -394,7 +394,7 @@ def _behind(place: Node) -> set[Node]:
 
 
 def _replace_later(value: Node, replacement: Node, place: Node) -> None:
-    """Let every use of `value` behind `place` use `replacement`."""
+    """Let every use of `value` after `place` use `replacement`."""
     later = _behind(place)
     value.replace_all_uses_with(replacement, delete_user_cb=lambda user: user in later)
 
@@ -403,7 +403,7 @@ ELEMENTS = 1 << 24
 """The most elements of a folded constant: 64 MiB."""
 
 COPIES = ("alias", "to", "_to_copy", "type_as")
-# clone and contiguous stay: a view behind them may need the order of elements that they give.
+# clone and contiguous stay: a view after them may need the order of elements that they give.
 
 
 def fold(rewriter: Rewriter) -> None:
@@ -419,7 +419,7 @@ def fold(rewriter: Rewriter) -> None:
         with torch.no_grad():
             value: object = cast(Any, node.target)(*arguments[0], **arguments[1])
         if isinstance(value, torch.Tensor) and row_name(node) == "empty_like":
-            value = torch.zeros_like(value)  # who reads what nobody set may read anything
+            value = torch.zeros_like(value)  # what reads it may read anything
         if isinstance(value, (list, tuple)):
             parts = cast("list[torch.Tensor]", value)
             for item in list(node.users):
@@ -446,8 +446,8 @@ def _is_constant(rewriter: Rewriter, node: Node) -> bool:
     if torch.Tag.nondeterministic_seeded in cast(Any, node.target).tags:
         return False
     operands = node.all_input_nodes
-    row = row_of(node)
-    if row is not None and row.is_source:
+    entry = row_of(node)
+    if entry is not None and entry.is_source:
         return True
     return bool(operands) and all(_is_frozen(rewriter, operand) for operand in operands)
 
@@ -487,7 +487,7 @@ def finite(values: torch.Tensor) -> torch.Tensor:
 
 
 def remove_idle(rewriter: Rewriter) -> None:
-    """Remove dropout that is switched off, and copies of tensors that nobody writes to."""
+    """Remove dropout that is switched off, and copies of tensors that nothing writes to."""
     written = any(writes_first_operand(node) for node in rewriter.nodes())
     for node in rewriter.nodes():
         idle = _is_idle(node) or (not written and _is_copy(node))

@@ -140,10 +140,10 @@ class NormalizedConvolution(Composite):
 def _tensor(model: GraphModule, operand: Any) -> Tensor | None:
     if operand is None:
         return None
-    found: Any = model
+    attribute: Any = model
     for name in str(operand.target).split("."):
-        found = getattr(found, name)
-    return found.detach()
+        attribute = getattr(attribute, name)
+    return attribute.detach()
 
 
 def _attribute(model: GraphModule, node: Node, value: Tensor) -> Node:

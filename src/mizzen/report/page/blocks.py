@@ -69,7 +69,7 @@ class Table:
         columns = range(len(self.headings))
         return frozenset(
             place for place in columns
-            if any(isinstance(row[place], (int, float)) for row in self.rows)
+            if any(isinstance(line[place], (int, float)) for line in self.rows)
         )  # fmt: skip
 
 

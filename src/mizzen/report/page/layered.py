@@ -51,11 +51,13 @@ class _Layering:
         self.boxes = len(after)
         self.layer: list[int] = []
         for before in after:
-            self.layer.append(1 + max((self.layer[row] for row in before), default=-1))
+            self.layer.append(1 + max((self.layer[source] for source in before), default=-1))
         self._lower_sources(after)
         self.up: list[list[int]] = [[] for _ in after]
         self.down: list[list[int]] = [[] for _ in after]
-        self.chains = [self._chain(row, box) for box, rows in enumerate(after) for row in rows]
+        self.chains = [
+            self._chain(source, box) for box, sources in enumerate(after) for source in sources
+        ]
         count = 1 + max(self.layer, default=0)
         self.rows: list[list[int]] = [[] for _ in range(count)]
         for node, layer in enumerate(self.layer):
@@ -65,11 +67,11 @@ class _Layering:
     def _lower_sources(self, after: Sequence[Sequence[int]]) -> None:
         """Put what nothing leads to directly above the first that it leads to."""
         users: dict[int, int] = {}
-        for box, rows in enumerate(after):
-            for row in rows:
-                users[row] = min(users.get(row, self.layer[box]), self.layer[box])
-        for box, rows in enumerate(after):
-            if not rows and box in users:
+        for box, sources in enumerate(after):
+            for source in sources:
+                users[source] = min(users.get(source, self.layer[box]), self.layer[box])
+        for box, sources in enumerate(after):
+            if not sources and box in users:
                 self.layer[box] = users[box] - 1
 
     def _chain(self, upper: int, lower: int) -> list[int]:
@@ -107,45 +109,45 @@ class _Layering:
     def _order(self) -> None:
         """Order layers by the middle places of neighbours, down and up in turn."""
         place = [0.0] * len(self.layer)
-        for row in self.rows:
-            for index, node in enumerate(row):
+        for nodes in self.rows:
+            for index, node in enumerate(nodes):
                 place[node] = index
         for sweep in range(SWEEPS):
             falls = sweep % 2 == 0
             near = self.up if falls else self.down
-            for row in self.rows if falls else self.rows[::-1]:
-                middle = self._middles(row, near, place)
-                row[:] = [node for _, node in sorted(zip(middle, row, strict=True))]
-                for index, node in enumerate(row):
+            for nodes in self.rows if falls else self.rows[::-1]:
+                middle = self._middles(nodes, near, place)
+                nodes[:] = [node for _, node in sorted(zip(middle, nodes, strict=True))]
+                for index, node in enumerate(nodes):
                     place[node] = index
 
     def _middles(
-        self, row: Sequence[int], near: Sequence[Sequence[int]], place: Sequence[float]
+        self, nodes: Sequence[int], near: Sequence[Sequence[int]], place: Sequence[float]
     ) -> list[float]:
         """Return the mean place of each node's neighbours, its own where it has none."""
         return [
             sum(place[one] for one in near[node]) / len(near[node]) if near[node] else place[node]
-            for node in row
+            for node in nodes
         ]
 
     def _place(self) -> None:
         """Place nodes: at the middle of their neighbours, as far as those beside let them."""
-        for row in self.rows:
-            self._spread(row, [0.0] * len(row))
+        for nodes in self.rows:
+            self._spread(nodes, [0.0] * len(nodes))
         for sweep in range(2 * SWEEPS):
             falls = sweep % 2 == 0
             near = self.up if falls else self.down
-            for row in self.rows if falls else self.rows[::-1]:
-                self._spread(row, self._middles(row, near, self.x))
+            for nodes in self.rows if falls else self.rows[::-1]:
+                self._spread(nodes, self._middles(nodes, near, self.x))
 
-    def _spread(self, row: Sequence[int], wanted: Sequence[float]) -> None:
+    def _spread(self, nodes: Sequence[int], wanted: Sequence[float]) -> None:
         """Place a layer's nodes as near to where they want to be as their widths let them.
 
         Less what all before them take, places need only rise: those that do not are pooled at
         their mean, which is nearest by squares (pool adjacent violators).
         """
         before = [0.0]
-        for one, other in pairwise(row):
+        for one, other in pairwise(nodes):
             apart = (self._width(one) + self._width(other)) / 2 + GAP_ACROSS
             before.append(before[-1] + apart)
         pools: list[tuple[float, int]] = []  # sum, count
@@ -156,7 +158,7 @@ class _Layering:
                 total, count = total + pooled[0], count + pooled[1]
             pools.append((total, count))
         means = [total / count for total, count in pools for _ in range(count)]
-        for node, mean, taken in zip(row, means, before, strict=False):
+        for node, mean, taken in zip(nodes, means, before, strict=False):
             self.x[node] = mean + taken
 
     def _width(self, node: int) -> float:

@@ -24,7 +24,7 @@ SHORT = 240
 """Characters of a text of which nothing is cut."""
 
 WHOLE_FROM = 999.5
-"""Numbers that are written without digits behind the point."""
+"""Numbers that are written without digits after the point."""
 
 
 def render(page: Page) -> str:
@@ -73,7 +73,7 @@ def _environment() -> Environment:
 
 
 def plain(value: object) -> object:
-    """Return what stands on a page: texts without control characters, long words and lines cut.
+    """Return a value for a page: texts without control characters, long words and lines cut.
 
     Names come from files. Jinja escapes them for HTML afterwards; what is markup stays.
     """

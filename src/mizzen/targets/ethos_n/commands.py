@@ -409,10 +409,10 @@ def _explain(key: int) -> str:
 
 
 INSTRUCTION_SET = InstructionSet(
-    "Ethos-N command stream 3.1", tuple(row.command for row in ROWS), _explain
+    "Ethos-N command stream 3.1", tuple(entry.command for entry in ROWS), _explain
 )
-_ROW_OF_NAME = {row.command.name: row for row in ROWS}
-_ROW_OF_RECORD = {row.struct.record: row for row in ROWS}
+_ROW_OF_NAME = {entry.command.name: entry for entry in ROWS}
+_ROW_OF_RECORD = {entry.struct.record: entry for entry in ROWS}
 
 
 def decode(stream: bytes) -> list[Command]:
@@ -481,11 +481,11 @@ def struct_of(instruction: Instruction) -> Struct:
 
 def untyped(command: Command) -> Instruction:
     """Return a typed command as an instruction; E511 and E933 for a value that does not fit."""
-    row = _ROW_OF_RECORD[type(command)]
-    values = dict(values_of(row.struct, command))
-    if not row.struct.members:
-        values = {item.name: 0 for item in row.command.fields}
-    return row.command(**values)
+    entry = _ROW_OF_RECORD[type(command)]
+    values = dict(values_of(entry.struct, command))
+    if not entry.struct.members:
+        values = {item.name: 0 for item in entry.command.fields}
+    return entry.command(**values)
 
 
 def _words(stream: bytes) -> npt.NDArray[np.uint32]:

@@ -181,7 +181,7 @@ class PleRecord:
 
 @dataclass(frozen=True, slots=True)
 class McePle:
-    """The compute engine, and behind it the programmable layer engine."""
+    """The compute engine, and after it the programmable layer engine."""
 
     input: TensorRecord
     weights: TensorRecord

@@ -60,7 +60,7 @@ class CompiledNetwork:
     @property
     def commands(self) -> tuple[Command, ...]:
         """The command stream."""
-        return tuple(row.command for row in self.passes)
+        return tuple(made.command for made in self.passes)
 
     def serialize(self) -> bytes:
         """Return the compiled network as a container "ENCN" of version 1.0."""
@@ -81,13 +81,13 @@ def compile_network(network: Network, configuration: VariantConfiguration) -> Co
     graph = lower(network, capabilities, strict_precision=options.strict_precision)
     attempt = schedule(graph, capabilities, options)
     emission = emit(graph, attempt, capabilities)
-    container = emission.buffers.finish(encode(row.command for row in emission.passes))
+    container = emission.buffers.finish(encode(made.command for made in emission.passes))
     return CompiledNetwork(
         operation_ids=tuple(range(len(network))),
         inputs=_network_buffers(emission, container.inputs),
         outputs=_network_buffers(emission, container.outputs),
         intermediate_bytes=max(
-            (row.offset + row.size for row in container.intermediates), default=0
+            (buffer.offset + buffer.size for buffer in container.intermediates), default=0
         ),
         passes=tuple(emission.passes),
         container=container,
@@ -121,8 +121,8 @@ def _require_supported(network: Network, capabilities: Capabilities) -> None:
     """Refuse the first operation that the library would not compile."""
     for node in network:
         inputs = tuple(operand.info for operand in node.inputs)
-        found = reasons(node.operation, inputs, capabilities)
-        if found:
+        broken = reasons(node.operation, inputs, capabilities)
+        if broken:
             answer = supported(Query(node.operation, inputs), capabilities)
             because = f": {answer.message}" if answer.message else ""
             raise fail(
@@ -130,8 +130,8 @@ def _require_supported(network: Network, capabilities: Capabilities) -> None:
                 f"operation {node.id} ({node.kind}) must be {Level.SUPPORTED.value}, and is "
                 f"{answer.level.value}{because}",
                 origin=node.origin,
-                rule=found[0].source or None,
-                help=found[0].help or "leave the operation to the CPU",
+                rule=broken[0].source or None,
+                help=broken[0].help or "leave the operation to the CPU",
             )
 
 
@@ -155,7 +155,9 @@ def _require_scales(node: Node) -> None:
     A constant's scale may be 0: that of the bias of a channel without weights, the product of two
     scales, underflows in float32.
     """
-    factors = [("scales", scale) for row in node.outputs for scale in row.info.quantization.scales]
+    factors = [
+        ("scales", scale) for output in node.outputs for scale in output.info.quantization.scales
+    ]
     if isinstance(node.operation, LeakyRelu):
         factors.append(("slopes", node.operation.alpha))
     for what, factor in factors:
@@ -186,8 +188,8 @@ def _require_few_weights(node: Node) -> None:
 
 def _require_numbers(network: Network) -> None:
     """Refuse the first activation that keeps no number."""
-    for found in emptied(network):
-        node, reason = found.node, found.reason
+    for empty in emptied(network):
+        node, reason = empty.node, empty.reason
         raise fail(
             "E975",
             f"operation {node.id} ({node.kind}) must keep {reason.limit}, and keeps "

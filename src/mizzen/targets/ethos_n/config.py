@@ -68,8 +68,8 @@ def _row(
 
 
 VARIANTS: dict[str, Variant] = {
-    row.name: row
-    for row in (
+    variant.name: variant
+    for variant in (
         #  TOPS PLE  CE IG OG EMC  KiB  lanes
         _row(1, 2, 2, 4, 4, 4, 448, 1),
         _row(1, 4, 2, 4, 4, 4, 448, 2),
@@ -85,9 +85,9 @@ VARIANTS: dict[str, Variant] = {
 
 def find_variant(name: str) -> Variant:
     """Return a variant by Mizzen's name or by the Support Library's; E910 if there is not one."""
-    for row in VARIANTS.values():
-        if name in (row.name, row.arm_name):
-            return row
+    for variant in VARIANTS.values():
+        if name in (variant.name, variant.arm_name):
+            return variant
     close = difflib.get_close_matches(name, VARIANTS, n=1)
     raise fail(
         "E910",
@@ -219,16 +219,20 @@ def encode_capabilities(capabilities: Capabilities, profile: Profile = Profile.V
     return struct.pack(f"<{form.words}I", *words[: form.words])
 
 
-def _words(row: Capabilities) -> list[int]:
+def _words(capabilities: Capabilities) -> list[int]:
     """Return the words from word 6 on."""
     return [
-        row.sram_bytes, row.engines, row.ogs_per_engine, row.igs_per_engine, row.emcs_per_engine,
-        row.max_ple_bytes, row.boundary_stripe_height, row.boundary_slots, row.central_slots,
-        *row.brick_group_shape, *row.patch_shape, row.mac_units_per_og,
-        row.accumulators_per_mac_unit, row.accumulators_per_og, row.ple_lanes,
-        row.weight_compression_version, row.activation_compression_version, row.is_nchw_supported,
-        row.agent_window_size, row.max_mce_stripes_per_ple_stripe,
-        row.max_ifm_and_weight_stripes_per_ple_stripe,
+        capabilities.sram_bytes, capabilities.engines, capabilities.ogs_per_engine,
+        capabilities.igs_per_engine, capabilities.emcs_per_engine,
+        capabilities.max_ple_bytes, capabilities.boundary_stripe_height,
+        capabilities.boundary_slots, capabilities.central_slots,
+        *capabilities.brick_group_shape, *capabilities.patch_shape, capabilities.mac_units_per_og,
+        capabilities.accumulators_per_mac_unit, capabilities.accumulators_per_og,
+        capabilities.ple_lanes,
+        capabilities.weight_compression_version, capabilities.activation_compression_version,
+        capabilities.is_nchw_supported,
+        capabilities.agent_window_size, capabilities.max_mce_stripes_per_ple_stripe,
+        capabilities.max_ifm_and_weight_stripes_per_ple_stripe,
     ]  # fmt: skip
 
 
@@ -246,7 +250,7 @@ def decode_capabilities(blob: bytes, profile: Profile = Profile.V23_02) -> Capab
         )
     words = struct.unpack(f"<{form.words}I", blob)
     known = Capabilities(*words[6:11], ple_lanes=words[26])
-    found = replace(
+    capabilities = replace(
         known,
         max_ple_bytes=words[11],
         boundary_stripe_height=words[12],
@@ -262,13 +266,13 @@ def decode_capabilities(blob: bytes, profile: Profile = Profile.V23_02) -> Capab
     )
     if len(words) > 30:
         window, mce, ifm = words[30:33]
-        found = replace(
-            found,
+        capabilities = replace(
+            capabilities,
             agent_window_size=window,
             max_mce_stripes_per_ple_stripe=mce,
             max_ifm_and_weight_stripes_per_ple_stripe=ifm,
         )
-    return found
+    return capabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,9 +328,9 @@ class VariantConfiguration:
 
 
 STRATEGIES: dict[str, Strategy] = {
-    row.name.lower().replace("_", ""): row for row in CHOOSABLE_STRATEGIES
+    strategy.name.lower().replace("_", ""): strategy for strategy in CHOOSABLE_STRATEGIES
 }
-BLOCKS: dict[str, BlockConfig] = {f"block_config_{row}": row for row in BLOCK_CONFIGS}
+BLOCKS: dict[str, BlockConfig] = {f"block_config_{block}": block for block in BLOCK_CONFIGS}
 COMPRESSION = "enable_intermediate_compression"
 NO_WINOGRAD = "disable_winograd"
 INLINE = "inline_non_compute_intensive_partitions"
@@ -393,8 +397,8 @@ def parse_options(options: Mapping[str, str], default: Variant = DEFAULT) -> Tar
         _variant(options, default),
         _number("sram_size", options.get("sram_size", "0")),
         CompilationOptions(
-            strategies=frozenset(row for name, row in STRATEGIES.items() if flags[name]),
-            block_configs=frozenset(row for name, row in BLOCKS.items() if flags[name]),
+            strategies=frozenset(strategy for name, strategy in STRATEGIES.items() if flags[name]),
+            block_configs=frozenset(block for name, block in BLOCKS.items() if flags[name]),
             intermediate_compression=flags[COMPRESSION],
             winograd=not flags[NO_WINOGRAD],
         ),
@@ -408,15 +412,15 @@ def _variant(options: Mapping[str, str], default: Variant) -> Variant:
     product = options.get("variant", PRODUCT)
     if product.lower() != PRODUCT:
         raise _wrong("variant", product, PRODUCT)
-    found = VARIANT_NAME.fullmatch(default.name)
-    assert found is not None
-    tops = _number("tops", options.get("tops", found[1]))
-    ples = _number("ple_ratio", options.get("ple_ratio", found[2]))
+    parts = VARIANT_NAME.fullmatch(default.name)
+    assert parts is not None
+    tops = _number("tops", options.get("tops", parts[1]))
+    ples = _number("ple_ratio", options.get("ple_ratio", parts[2]))
     return find_variant(f"ethos-n78-{tops}tops-{ples}ple")
 
 
 def _release(text: str) -> Profile:
-    known = {row.value: row for row in Profile}
+    known = {release.value: release for release in Profile}
     if text not in known:
         raise _wrong(RELEASE, text, " or ".join(known))
     return known[text]

@@ -102,7 +102,7 @@ class FullyConnected:
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """Feature maps behind one another along an axis, requantised where they need it."""
+    """Feature maps one after another along an axis, requantised where they need it."""
 
     axis: int
     output: QuantizationInfo
@@ -319,7 +319,7 @@ def _windows(extent: int, padding: int, size: int, stride: int) -> int:
 
 
 def _of_one(operation: Operation, info: TensorInfo) -> TensorInfo:
-    """Return what an operation of one feature map makes of it."""
+    """Return the result's description of an operation on one feature map."""
     signed = info.data_type is DataType.S8
     match operation:
         case ReinterpretQuantization(output) | LeakyRelu(_, output) | Resize(_, _, _, output):
@@ -474,13 +474,13 @@ class Network:
 
     def users(self) -> Mapping[Operand, Sequence[Node]]:
         """Return every operand's users, once for each input that it is."""
-        found: dict[Operand, list[Node]] = {
+        users: dict[Operand, list[Node]] = {
             operand: [] for node in self for operand in node.outputs
         }
         for node in self:
             for operand in node.inputs:
-                found[operand].append(node)
-        return found
+                users[operand].append(node)
+        return users
 
 
 OFFSET = 128

@@ -229,7 +229,7 @@ class Program:
         buffer = self.buffers.get(buffer_id)
         block = None if buffer is None else _constants(self.container, buffer.kind)
         if buffer is None or block is None:
-            known = sorted(row.id for row in self.buffers.values() if row.kind in _CONSTANT)
+            known = sorted(each.id for each in self.buffers.values() if each.kind in _CONSTANT)
             raise fail("E928", f"buffer {buffer_id} must be one of constants, which are {known}")
         return block[buffer.offset : buffer.offset + buffer.size]
 

@@ -53,8 +53,8 @@ def backend_class() -> type[Any]:
 
 
 def _other(base: type[Any]) -> Any:
-    rows = [row for row in base.__subclasses__() if row.__name__ == BACKEND]
-    return next(row for row in rows if row is not backend_class())
+    classes = [each for each in base.__subclasses__() if each.__name__ == BACKEND]
+    return next(each for each in classes if each is not backend_class())
 
 
 def payload_of(exported: ExportedProgram, compile_specs: list[Any]) -> bytes:
@@ -62,7 +62,9 @@ def payload_of(exported: ExportedProgram, compile_specs: list[Any]) -> bytes:
     compiler = region_compiler(spec_from(compile_specs).configuration)
     program = read_edge(exported, NAME, {}).program
     lowered = lower(program, compiler.window_limits)
-    groups = tuple(sorted({row.group for row in lowered.graph if row.group is not None}))
+    groups = tuple(
+        sorted({operation.group for operation in lowered.graph if operation.group is not None})
+    )
     code = compiler.compile(extract(lowered.graph, groups, NAME), None)
     if isinstance(code, RegionRefusal):
         raise _refused(code.general)
@@ -81,14 +83,14 @@ def _content(code: RegionCode, inputs: list[Value], outputs: list[Value]) -> Vel
     step = step_of(code, {value: index for index, value in enumerate(values)})
     program: Program = step.program
     places = [*program.inputs, *program.outputs]
-    found = {
+    place_of = {
         values[index]: place
         for index, place in zip((*step.inputs, *step.outputs), places, strict=True)
     }
     read_only = program.constants.get(RegionIndex.READ_ONLY)
 
     def tensor(value: Value) -> VelaTensor:
-        place = found[value]
+        place = place_of[value]
         return VelaTensor(value.shape, place.dtype.itemsize, place.offset, place.region)
 
     return VelaBin(

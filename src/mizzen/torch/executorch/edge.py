@@ -76,16 +76,16 @@ def _stand_in(tensor: Any) -> Any:
 def _in_aten(graph: Any, nodes: dict[Any, Any]) -> Any:
     import torch
 
-    found: Any = torch.fx.Graph()
+    aten: Any = torch.fx.Graph()
     copies: dict[Any, Any] = {}
     for node in graph.nodes:
-        made = found.node_copy(node, copies.__getitem__)
+        made = aten.node_copy(node, copies.__getitem__)
         made.name = node.name  # the program's tensors go by it
         copies[node] = made
         nodes[made] = node
         if node.op == "call_function":
             _rewrite(made)
-    return found
+    return aten
 
 
 def _rewrite(node: Any) -> None:

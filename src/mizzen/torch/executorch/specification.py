@@ -50,7 +50,7 @@ def rows_of(spec: EthosUCompileSpec) -> list[Any]:
         f"--optimise={configuration.optimise.value}",
         f"--arena-cache-size={configuration.arena_cache_size_bytes}",
     ]
-    rows = {
+    values = {
         TOSA: PROFILES[configuration.accelerator.arch],
         FLAGS: " ".join(flags),
         FORMAT: OUTPUT_FORMAT,
@@ -58,25 +58,25 @@ def rows_of(spec: EthosUCompileSpec) -> list[Any]:
         **({OPTIONS: _said(spec.target_options)} if spec.target_options else {}),
         OWN: digest,
     }
-    return [CompileSpec(key, value.encode()) for key, value in rows.items()]
+    return [CompileSpec(key, value.encode()) for key, value in values.items()]
 
 
 def _said(options: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in options.items())
 
 
-def is_own(rows: Sequence[Any]) -> bool:
+def is_own(specs: Sequence[Any]) -> bool:
     """Whether rows are of a specification of Mizzen's."""
-    return any(row.key == OWN for row in rows)
+    return any(spec.key == OWN for spec in specs)
 
 
-def spec_from(rows: Sequence[Any]) -> EthosUCompileSpec:
+def spec_from(specs: Sequence[Any]) -> EthosUCompileSpec:
     """Return the specification that rows are of. E887 where its file is not known here."""
-    found = {row.key: bytes(row.value).decode() for row in rows}
-    known = _SPECS.get(found[OWN])
+    values = {spec.key: bytes(spec.value).decode() for spec in specs}
+    known = _SPECS.get(values[OWN])
     if known is not None:
         return known
-    flags = dict(word.removeprefix("--").split("=", 1) for word in found[FLAGS].split())
+    flags = dict(word.removeprefix("--").split("=", 1) for word in values[FLAGS].split())
     if "config" not in flags:
         raise fail(
             "E887",
@@ -85,9 +85,9 @@ def spec_from(rows: Sequence[Any]) -> EthosUCompileSpec:
             help="make the EthosUCompileSpec with its config_ini again, and lower with that",
         )
     return EthosUCompileSpec(
-        found[TARGET],
+        values[TARGET],
         flags["system-config"],
         flags["memory-mode"],
         [f"--{name}={flags[name]}" for name in ("optimise", "arena-cache-size")],
-        target_options=dict(word.split("=", 1) for word in found.get(OPTIONS, "").split()),
+        target_options=dict(word.split("=", 1) for word in values.get(OPTIONS, "").split()),
     )

@@ -45,13 +45,15 @@ class Placed:
     @property
     def regions(self) -> list[list[Any]]:
         """The nodes of each region, in order, with what makes real numbers of its inputs."""
-        rows = [row for row in self.placement.partition.regions if row.device is Device.NPU]
-        return [self._nodes(row.groups) for row in rows]
+        regions = [
+            region for region in self.placement.partition.regions if region.device is Device.NPU
+        ]
+        return [self._nodes(region.groups) for region in regions]
 
     @property
     def on_npu(self) -> set[Any]:
         """The nodes of all regions."""
-        return {node for row in self.regions for node in row}
+        return {node for region in self.regions for node in region}
 
     def _nodes(self, groups: tuple[int, ...]) -> list[Any]:
         members = {node for group in groups for node in self.lowered.nodes[group]}
@@ -85,11 +87,11 @@ def _reached(
     neighbours: Callable[[Any], Iterable[Any]],
 ) -> set[Any]:
     """Return the nodes next to `starts`, or to one of those found, without those barred."""
-    found: set[Any] = set()
+    reached: set[Any] = set()
     for node in nodes:
-        if node not in barred and not (starts | found).isdisjoint(neighbours(node)):
-            found.add(node)
-    return found
+        if node not in barred and not (starts | reached).isdisjoint(neighbours(node)):
+            reached.add(node)
+    return reached
 
 
 def _is_only_for(members: set[Any], node: Any) -> bool:
@@ -106,7 +108,7 @@ def _of_node(check: Callable[[Any], str | None], of: Mapping[Any, Any]) -> Any:
 def _signed_edges(node: Any) -> str | None:
     """Refuse what takes or gives unsigned bytes."""
     ends = [node, *node.all_input_nodes]
-    return BYTES if any(signed_offset(row) for row in ends) else None
+    return BYTES if any(signed_offset(end) for end in ends) else None
 
 
 def tagged(exported: ExportedProgram, placed: Placed, spec: EthosUCompileSpec) -> Any:
@@ -119,11 +121,11 @@ def tagged(exported: ExportedProgram, placed: Placed, spec: EthosUCompileSpec) -
     from executorch.exir.backend.utils import tag_constant_data
 
     backend = backend_class()
-    rows = rows_of(spec)
+    specs = rows_of(spec)
     tags: dict[str, Any] = {}
     for index, nodes in enumerate(placed.regions):
         tag = f"tag{index}"
-        tags[tag] = DelegationSpec(backend.__name__, rows)
+        tags[tag] = DelegationSpec(backend.__name__, specs)
         for node in nodes:
             node.meta["delegation_tag"] = tag
     tag_constant_data(exported)

@@ -13,7 +13,7 @@ from mizzen.conformance.networks import Case
 from mizzen.conformance.oracles import expected
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, read
-from mizzen.frontends.tflite.lower import lower as to_graph
+from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.targets.ethos_u.generator.lower import Lowered, lower
 from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
 
@@ -47,7 +47,7 @@ class Rules:
 def rules_for(data: bytes, name: str) -> Rules:
     """Read a network and lower it."""
     model = read(data, name)
-    lowered = to_graph(model)
+    lowered = lower_with_state(model)
     graph = lowered.graph
     unsigned = [row for row in (*graph.inputs, *graph.outputs) if lowered.is_unsigned(row)]
     return Rules(model, lower(graph, unsigned))

@@ -22,7 +22,7 @@ def _tensor(net: NetworkBuilder, rng: np.random.Generator, shape: Shape, dtype: 
 
 
 def place_of_greatest(seed: int) -> bytes:
-    """ARG_MAX along any axis, of up to 300 places."""
+    """ARG_MAX along any axis, of up to 300 places, to 32 bits or 64."""
     rng, net = np.random.default_rng(seed), NetworkBuilder("places")
     rank = int(rng.integers(1, 5))
     axis = int(rng.integers(rank))
@@ -30,8 +30,9 @@ def place_of_greatest(seed: int) -> bytes:
     shape[axis] = int(rng.integers(1, (6, 40, 300)[seed % 3], endpoint=True))
     x = net.tensor("x", tuple(shape), ("int8", "uint8")[seed % 2], 0.1, 3)
     along = net.constant("axis", np.array([axis - rank if seed % 2 else axis], np.int32))
-    y = net.tensor("y", tuple(shape[:axis] + shape[axis + 1 :]), "int32")
-    net.operator("ARG_MAX", [x, along], [y], ("ArgMaxOptions", {"output_type": 2}))
+    dtype, number = (("int32", 2), ("int64", 4))[seed // 3 % 2]
+    y = net.tensor("y", (*shape[:axis], *shape[axis + 1 :]), dtype)
+    net.operator("ARG_MAX", [x, along], [y], ("ArgMaxOptions", {"output_type": number}))
     return net.finish([x], [y])
 
 
@@ -163,6 +164,27 @@ def mean_of_three_axes(seed: int) -> bytes:
     return net.finish([x], [y])
 
 
+def reshaped_as_computed(seed: int) -> bytes:
+    """RESHAPE to what SHAPE, STRIDED_SLICE and PACK make of the input's own extents."""
+    rng, net = np.random.default_rng(seed), NetworkBuilder("reshaped")
+    shape = _shape(rng, 4)
+    x = net.tensor("x", shape, "int8", 0.1)
+    extents, first, made = (
+        net.tensor(name, size, "int32")
+        for name, size in (("extents", (4,)), ("first", ()), ("made", (2,)))
+    )
+    net.operator("SHAPE", [x], [extents], ("ShapeOptions", {"out_type": 2}))
+    cut = [net.constant(f"cut{place}", np.array([place], np.int32)) for place in (0, 1)]
+    options = ("StridedSliceOptions", {"shrink_axis_mask": 1})
+    net.operator("STRIDED_SLICE", [extents, *cut, cut[1]], [first], options)
+    rest = int(np.prod(shape[1:]))
+    second = net.constant("rest", np.array(rest, np.int32))
+    net.operator("PACK", [first, second], [made], ("PackOptions", {"values_count": 2, "axis": 0}))
+    y = net.tensor("y", (shape[0], rest), "int8", 0.1)
+    net.operator("RESHAPE", [x, made], [y])
+    return net.finish([x], [y])
+
+
 def broadcast(seed: int) -> bytes:
     """MAXIMUM, MUL, ADD or SQUARED_DIFFERENCE of operands that broadcast to each other."""
     rng, net = np.random.default_rng(seed), NetworkBuilder("broadcast")
@@ -194,5 +216,6 @@ NETWORKS: dict[str, Callable[[int], bytes]] = {
     "place_of_greatest": place_of_greatest,
     "products": products,
     "repeated": repeated,
+    "reshaped_as_computed": reshaped_as_computed,
     "softmax_of_lines": softmax_of_lines,
 }

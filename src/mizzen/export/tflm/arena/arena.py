@@ -110,17 +110,17 @@ class _Interpreter:
         self._assigned: set[tuple[str, str]] = set()
         self._exact = True
         self._requests = {
-            (subgraph.index, row.index): self._asked(subgraph, row)
+            (subgraph.index, operator.index): self._asked(subgraph, operator)
             for subgraph in model.subgraphs
-            for row in subgraph.operators
+            for operator in subgraph.operators
         }
 
     def _asked(self, subgraph: Subgraph, operator: Operator) -> Requests:
-        found = requests_of(self._model, subgraph, operator)
-        if found is None:
+        requests = requests_of(self._model, subgraph, operator)
+        if requests is None:
             self._exact = False
-            found = measured(self._model, subgraph, operator)
-        return found
+            requests = measured(self._model, subgraph, operator)
+        return requests
 
     def prepared(self) -> TflmArena:
         ends = self._ends
@@ -147,8 +147,8 @@ class _Interpreter:
             keep("interpreter", block)
         if count := variables_of(model):
             keep("interpreter", size.RESOURCE_VARIABLES)
-            rows = Block(size.RESOURCE_VARIABLE_BYTES * count, ALIGNMENT_BYTES)
-            keep("interpreter", rows)
+            resource = Block(size.RESOURCE_VARIABLE_BYTES * count, ALIGNMENT_BYTES)
+            keep("interpreter", resource)
         keep("interpreter", size.BUILTIN_DATA_ALLOCATOR)
         self._reserve(0)
         keep("interpreter", Block(size.SUBGRAPH_BYTES * len(model.subgraphs)))
@@ -164,60 +164,62 @@ class _Interpreter:
 
     def _operators(self) -> Iterator[tuple[Key, Subgraph, Operator]]:
         for subgraph in self._model.subgraphs:
-            for row in subgraph.operators:
-                yield (subgraph.index, row.index), subgraph, row
+            for operator in subgraph.operators:
+                yield (subgraph.index, operator.index), subgraph, operator
 
     def _kernels(self) -> int:
         """Let kernels be made and prepare; return how many blocks they need while they run."""
         ends, count = self._ends, 0
-        for key, _, row in self._operators():
+        for key, _, operator in self._operators():
             if (options := self._requests[key].options) is not None:
-                ends.keep(row.kind, options)
-        for key, _, row in self._operators():
+                ends.keep(operator.kind, options)
+        for key, _, operator in self._operators():
             for asked in self._requests[key].kept:
-                ends.keep(row.kind, Block(asked, ALIGNMENT_BYTES))
-        for key, subgraph, row in self._operators():
-            found = self._requests[key]
-            touched = subgraph.present((*row.inputs, *row.outputs))
-            ends.need(ends.head + found.looks * sum(map(_described, touched)))
-            state = row.kind == "ASSIGN_VARIABLE"
-            name = self._variable(subgraph, row)[1] if state else row.kind
-            for asked in self._prepared(subgraph, row, found):
+                ends.keep(operator.kind, Block(asked, ALIGNMENT_BYTES))
+        for key, subgraph, operator in self._operators():
+            requests = self._requests[key]
+            touched = subgraph.present((*operator.inputs, *operator.outputs))
+            ends.need(ends.head + requests.looks * sum(map(_described, touched)))
+            state = operator.kind == "ASSIGN_VARIABLE"
+            name = self._variable(subgraph, operator)[1] if state else operator.kind
+            for asked in self._prepared(subgraph, operator, requests):
                 ends.keep(name, Block(asked, ALIGNMENT_BYTES), state=state)
-            count += len(found.running)
+            count += len(requests.running)
             self._reserve(count)
         if count:
             ends.keep("operators", Block(size.HANDLE_BYTES * count))
         return count
 
-    def _prepared(self, subgraph: Subgraph, row: Operator, found: Requests) -> Sequence[int]:
-        """Return what a kernel keeps when it prepares; a variable is made by the first of them."""
-        if row.kind != "ASSIGN_VARIABLE":
-            return found.prepared
-        name = self._variable(subgraph, row)
+    def _prepared(
+        self, subgraph: Subgraph, operator: Operator, requests: Requests
+    ) -> Sequence[int]:
+        """Return the sizes that a kernel keeps when prepared; the first makes a variable."""
+        if operator.kind != "ASSIGN_VARIABLE":
+            return requests.prepared
+        name = self._variable(subgraph, operator)
         if name in self._assigned:
             return ()
         self._assigned.add(name)
-        return found.prepared
+        return requests.prepared
 
-    def _variable(self, subgraph: Subgraph, row: Operator) -> tuple[str, str]:
+    def _variable(self, subgraph: Subgraph, operator: Operator) -> tuple[str, str]:
         """Return the variable that an operator assigns: its container and name."""
-        unknown = str(subgraph.index), f"variable of operator {row.index}"
-        return dict(handles(subgraph)).get(row.inputs[0], unknown)
+        unknown = str(subgraph.index), f"variable of operator {operator.index}"
+        return dict(handles(subgraph)).get(operator.inputs[0], unknown)
 
     def _planning(self, count: int) -> tuple[list[Buffer], list[tuple[Key | None, Key | None]]]:
         """Return the buffers of the plan and what they are, with room for making the plan."""
         model, ends = self._model, self._ends
-        tensors = sum(len(row.tensors) for row in model.subgraphs)
+        tensors = sum(len(each.tensors) for each in model.subgraphs)
         start = ends.head + size.POINTER_BYTES * len(model.subgraphs)
         start += size.ALLOCATION_INFO_BYTES * (tensors + count)
         ends.need(start)
         for subgraph in model.subgraphs:
-            for row in subgraph.tensors:
-                key = subgraph.index, row.index
-                if row.variable and key not in self._offsets:
-                    block = Block(bytes_on_device(row), ALIGNMENT_BYTES)
-                    name = row.name or f"tensor {row.index}"
+            for tensor in subgraph.tensors:
+                key = subgraph.index, tensor.index
+                if tensor.variable and key not in self._offsets:
+                    block = Block(bytes_on_device(tensor), ALIGNMENT_BYTES)
+                    name = tensor.name or f"tensor {tensor.index}"
                     ends.keep(name, block, state=True, tensor=key)
         buffers, keys = self._buffers()
         aligned = _up(start) + size.PLANNED_BYTES * len(buffers)
@@ -229,15 +231,17 @@ class _Interpreter:
         buffers: list[Buffer] = []
         keys: list[tuple[Key | None, Key | None]] = []
         for subgraph in self._model.subgraphs:
-            for row in subgraph.tensors:
-                key = subgraph.index, row.index
+            for tensor in subgraph.tensors:
+                key = subgraph.index, tensor.index
                 offset = self._offsets.get(key)
-                if _is_planned(row, offset) and bytes_on_device(row):
-                    buffers.append(Buffer(_up(bytes_on_device(row)), *lives.of_tensor(key), offset))
+                if _is_planned(tensor, offset) and bytes_on_device(tensor):
+                    buffers.append(
+                        Buffer(_up(bytes_on_device(tensor)), *lives.of_tensor(key), offset)
+                    )
                     keys.append((key, None))
-        for key, found in self._requests.items():
+        for key, requests in self._requests.items():
             span = lives.operators.get(key, (-1, -1))
-            for asked in found.running:
+            for asked in requests.running:
                 buffers.append(Buffer(_up(asked), *span))
                 keys.append((None, key))
         return buffers, keys
@@ -247,9 +251,9 @@ class _Interpreter:
         main, keep = self._model.main, self._ends.keep
         for indices in (main.inputs, main.outputs):
             keep("inputs and outputs", Block(size.POINTER_BYTES * len(indices), ALIGNMENT_BYTES))
-            for row in main.present(indices):
+            for tensor in main.present(indices):
                 keep("inputs and outputs", size.TENSOR)
-                if channels := _channels(row):
+                if channels := _channels(tensor):
                     keep("inputs and outputs", size.QUANTISATION)
                     keep("inputs and outputs", Block(_zero_points(channels)))
 
@@ -261,9 +265,9 @@ class _Interpreter:
     ) -> Iterator[Planned]:
         for buffer, (tensor, operator), offset in zip(buffers, keys, offsets, strict=True):
             if tensor is not None:
-                row = self._model.subgraphs[tensor[0]].tensors[tensor[1]]
-                name = row.name or f"tensor {row.index}"
-                yield Planned(name, tensor, None, offset, bytes_on_device(row))
+                of_model = self._model.subgraphs[tensor[0]].tensors[tensor[1]]
+                name = of_model.name or f"tensor {of_model.index}"
+                yield Planned(name, tensor, None, offset, bytes_on_device(of_model))
             elif operator is not None:
                 kind = self._model.subgraphs[operator[0]].operators[operator[1]].kind
                 yield Planned(kind, None, operator, offset, buffer.size_bytes)
@@ -279,8 +283,8 @@ def _offsets(model: Model) -> Iterator[tuple[Key, int]]:
     for subgraph in model.subgraphs:
         if any(map(is_npu, subgraph.operators)):
             seen = seen_from(model, reached_from(model, subgraph.index))
-            found: Mapping[int, int] = ETHOS_U.arena_offsets(seen)
-            yield from (((subgraph.index, index), at) for index, at in found.items())
+            offsets: Mapping[int, int] = ETHOS_U.arena_offsets(seen)
+            yield from (((subgraph.index, index), at) for index, at in offsets.items())
 
 
 def _is_planned(tensor: Tensor, offset: int | None) -> bool:
@@ -296,11 +300,11 @@ def _zero_points(channels: int) -> int:
 
 
 def _described(tensor: Tensor) -> int:
-    """Return what a tensor takes while a kernel looks at it."""
-    found = size.TENSOR.size_bytes
+    """Return the bytes that a tensor takes while a kernel looks at it."""
+    total = size.TENSOR.size_bytes
     if channels := _channels(tensor):
-        found += size.QUANTISATION.size_bytes + _zero_points(channels)
-    return found
+        total += size.QUANTISATION.size_bytes + _zero_points(channels)
+    return total
 
 
 def _up(size_bytes: int, alignment: int = ALIGNMENT_BYTES) -> int:

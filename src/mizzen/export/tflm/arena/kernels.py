@@ -26,7 +26,7 @@ INT_BYTES = 4
 _WORD, _BYTE, _PAIR = Block(4), Block(1, 1), Block(2, 1)
 """Options of most operators."""
 LOOKUP_BYTES = 2 * 513
-"""A table of 16-bit numbers with one behind the last."""
+"""A table of 16-bit numbers with one after the last."""
 NPU_BASE_BYTES = 8
 NPU_SIZE_BYTES = 4
 
@@ -59,10 +59,10 @@ class Facts:
 
     def given(self, place: int) -> Tensor:
         """Return an input that the operator must have."""
-        found = self.inputs[place]
-        if found is None:
+        tensor = self.inputs[place]
+        if tensor is None:
             raise LookupError(place)
-        return found
+        return tensor
 
     @property
     def output(self) -> Tensor:
@@ -74,13 +74,13 @@ Rule = Callable[[Facts], Requests]
 
 
 def requests_of(model: Model, subgraph: Subgraph, operator: Operator) -> Requests | None:
-    """Return what an operator's kernel asks for; None where no row says so."""
+    """Return the memory requests of an operator's kernel; None where no row says so."""
     rule = RULES.get(operator.kind)
     if rule is None:
         return None
     inputs = tuple(None if i == ABSENT else subgraph.tensors[i] for i in operator.inputs)
     facts = Facts(operator, inputs, subgraph.present(operator.outputs))
-    if any(row is not None and row.type is TensorType.INT4 for row in inputs):
+    if any(tensor is not None and tensor.type is TensorType.INT4 for tensor in inputs):
         return None
     try:
         return rule(facts)
@@ -90,8 +90,8 @@ def requests_of(model: Model, subgraph: Subgraph, operator: Operator) -> Request
 
 def _plain(options: Block | None = None, *kept: int) -> Rule:
     """Return the rule of a kernel whose structures are all that it asks for."""
-    found = Requests(options, kept)
-    return lambda _: found
+    requests = Requests(options, kept)
+    return lambda _: requests
 
 
 def _windowed(options: Block, kept: int) -> Rule:
@@ -122,8 +122,8 @@ def _transposed(facts: Facts) -> Requests:
 def _dense(facts: Facts) -> Requests:
     """Two numbers for each row of the weights, where these have scales of their own."""
     quantization = facts.given(1).quantization
-    rows = 0 if quantization is None else len(quantization.scale)
-    prepared = (INT_BYTES * rows,) * 2 if rows > 1 else ()
+    channels = 0 if quantization is None else len(quantization.scale)
+    prepared = (INT_BYTES * channels,) * 2 if channels > 1 else ()
     return Requests(Block(5, 1), (48,), prepared)
 
 
@@ -202,8 +202,8 @@ def _multiplied(facts: Facts) -> Requests:
     turned = [facts.given(0)] if options.get("adj_x") else []
     turned += [] if options.get("adj_y") else [facts.given(1)]
     prepared = [] if facts.output.type is TensorType.FLOAT32 else [28]
-    for row in turned:
-        prepared += [EVAL_TENSOR_BYTES, _shape_bytes(row), row.size_bytes or 0]
+    for operand in turned:
+        prepared += [EVAL_TENSOR_BYTES, _shape_bytes(operand), operand.size_bytes or 0]
     return Requests(Block(3, 1), (16,), (*prepared, _shape_bytes(facts.output)), looks=2)
 
 
@@ -349,7 +349,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def bytes_on_device(tensor: Tensor) -> int:
-    """Return what a tensor takes in the arena; the handle of a variable lies with its kernel."""
+    """Return the bytes of a tensor in the arena; the handle of a variable lies with its kernel."""
     if tensor.type is TensorType.RESOURCE:
         return 0
     return tensor.size_bytes or 0

@@ -44,13 +44,13 @@ class Lifetimes:
     def _subgraph(self, index: int) -> None:
         subgraph = self._model.subgraphs[index]
         self._use(index, subgraph.inputs, made=True)
-        for row in subgraph.operators:
+        for operator in subgraph.operators:
             self._now += 1
-            self._make(index, row.outputs)
+            self._make(index, operator.outputs)
             start = self._now
-            self._called(row)
-            self._use(index, (*row.inputs, *row.outputs), made=False)
-            self.operators[index, row.index] = start, self._now
+            self._called(operator)
+            self._use(index, (*operator.inputs, *operator.outputs), made=False)
+            self.operators[index, operator.index] = start, self._now
         self._use(index, subgraph.outputs, made=True)
 
     def _called(self, operator: Operator) -> None:

@@ -37,14 +37,14 @@ def measured(model: Model, subgraph: Subgraph, operator: Operator) -> Requests:
         return CONTROL
     seen = seen_from(model, reached_from(model, subgraph.index))
     part = extract(seen.record, [operator.index])
-    found = CpuKernels(part.network, [model.origin(operator)]).memory()
+    memory = CpuKernels(part.network, [model.origin(operator)]).memory()
     touched = subgraph.present((*operator.inputs, *operator.outputs))
-    tensors = {row.index: row for row in touched}.values()
-    planned = sum(_aligned(row.size_bytes or 0) for row in tensors if _is_planned(row))
+    tensors = {tensor.index: tensor for tensor in touched}.values()
+    planned = sum(_aligned(tensor.size_bytes or 0) for tensor in tensors if _is_planned(tensor))
     shown = len(part.inputs) + len(part.outputs)
     structures = STRUCTURES_BYTES + TENSOR_BYTES * len(tensors) + SHOWN_TENSOR_BYTES * shown
-    kept = max(found.kept_bytes - structures, 0)
-    running = max(found.planned_bytes - planned, 0)
+    kept = max(memory.kept_bytes - structures, 0)
+    running = max(memory.planned_bytes - planned, 0)
     blocks = (running, *(0,) * (REQUESTS_PER_OPERATOR - 1)) if running else ()
     return Requests(None, (kept,), (), blocks, LOOKS)
 

@@ -33,15 +33,15 @@ class Buffer:
 
 def plan(buffers: Sequence[Buffer]) -> list[int]:
     """Return the byte offset of each buffer."""
-    fixed = [index for index, row in enumerate(buffers) if row.offset_bytes is not None]
-    free = [index for index, row in enumerate(buffers) if row.offset_bytes is None]
+    fixed = [index for index, buffer in enumerate(buffers) if buffer.offset_bytes is not None]
+    free = [index for index, buffer in enumerate(buffers) if buffer.offset_bytes is None]
     free.sort(key=lambda index: (-buffers[index].size_bytes, -index))
     placed: list[tuple[int, int]] = []
     for index in (*fixed, *free):
         offset = buffers[index].offset_bytes
         if offset is None:
             offset = _gap(buffers, placed, index)
-        at = bisect_right(placed, offset, key=lambda row: row[0])
+        at = bisect_right(placed, offset, key=lambda pair: pair[0])
         placed.insert(at, (offset, index))
     offsets = dict.fromkeys(range(len(buffers)), 0) | {index: at for at, index in placed}
     return list(offsets.values())
@@ -61,5 +61,5 @@ def _gap(buffers: Sequence[Buffer], placed: Sequence[tuple[int, int]], index: in
 
 def end_of(buffers: Sequence[Buffer], offsets: Sequence[int]) -> int:
     """Return one past the last byte of a plan."""
-    ends = (offset + row.size_bytes for row, offset in zip(buffers, offsets, strict=True))
+    ends = (offset + buffer.size_bytes for buffer, offset in zip(buffers, offsets, strict=True))
     return max(ends, default=0)

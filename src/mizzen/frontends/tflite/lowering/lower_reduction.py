@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from mizzen.flatbuffer.tflite import TensorType as FileType
-from mizzen.frontends.tflite.context import Call, kept, lowers
+from mizzen.frontends.tflite.context import Call, kept, lowers, lowers_with_state
 from mizzen.frontends.tflite.lowering.requantization import (
     FRACTION_BITS,
     Scale,
@@ -15,7 +15,7 @@ from mizzen.frontends.tflite.lowering.requantization import (
     reach,
     rescale,
 )
-from mizzen.graph import Value
+from mizzen.graph import DType, Value
 
 MOST_SHIFTED = 32
 """Bits by which TFLite shifts a multiplier at most before it divides it."""
@@ -86,6 +86,20 @@ def extreme(call: Call) -> Value:
 def place_of_greatest(call: Call) -> Value:
     """Where the first of the greatest is along an axis: ARGMAX, RESHAPE."""
     call.need(call.output().type is FileType.INT32, "its places are not INT32")
+    return _place(call)
+
+
+@lowers_with_state("ARG_MAX")
+def wide_place_of_greatest(call: Call) -> Value:
+    """The same; INT64 by a CUSTOM operation behind it, since TOSA does not convert to it."""
+    value = _place(call)
+    if call.output().type is FileType.INT32:
+        return value
+    call.need(call.output().type is FileType.INT64, "its places are not INT32 or INT64")
+    return call.part("CAST", value, {"dtype": "i64"}, DType.INT64)
+
+
+def _place(call: Call) -> Value:
     types = FileType.INT8, FileType.INT16, FileType.UINT8
     call.need(call.input(0).type in types, f"its input is {call.input(0).type.name}")
     axis = call.axis(call.integer(1), len(call.input(0).shape))

@@ -53,8 +53,8 @@ def slice_(call: Call) -> Value:
 @lowers("STRIDED_SLICE")
 def strided_slice(call: Call) -> Value:
     """Of axes with negative steps REVERSE; SLICE; of axes with steps RESHAPE, SLICE (behind a PAD
-    where the last step ends outside); RESHAPE to the output's shape."""
-    for name in ("ellipsis_mask", "new_axis_mask", "offset"):
+    where the last step ends outside); RESHAPE to the output's shape, with its new axes."""
+    for name in ("ellipsis_mask", "offset"):
         call.need(not call.option(name), f"it has the option {name}")
     value = call.value()
     cuts = _cuts(call, value.shape)
@@ -73,19 +73,24 @@ def strided_slice(call: Call) -> Value:
 
 def _cuts(call: Call, shape: tuple[int, ...]) -> list[range]:
     """Return which indices are taken along each axis."""
-    begin, end, steps = (call.integers(index) for index in (1, 2, 3))
+    bounds_of = [call.integers(index) for index in (1, 2, 3)]
+    call.need(len(set(map(len, bounds_of))) == 1, "its bounds do not fit its input")
     masks = [int(call.option(name)) for name in ("begin_mask", "end_mask", "shrink_axis_mask")]
-    call.need(len(begin) == len(end) == len(steps) <= len(shape), "its bounds do not fit its input")
-    call.need(0 not in steps, "it has a step of 0")
+    added = int(call.option("new_axis_mask"))
+    call.need(not (added and masks[2]), "it adds axes and drops others")
+    places = [place for place in range(len(bounds_of[0])) if not added >> place & 1]
+    call.need(len(places) <= len(shape), "its bounds do not fit its input")
+    call.need(0 not in bounds_of[2], "it has a step of 0")
     cuts = [range(extent) for extent in shape]
-    for axis, (first, last, step) in enumerate(zip(begin, end, steps, strict=True)):
-        open_start, open_end, single = (bool(mask >> axis & 1) for mask in masks)
+    for axis, place in enumerate(places):
+        first, last, step = (row[place] for row in bounds_of)
+        open_start, open_end, single = (bool(mask >> place & 1) for mask in masks)
         extent = shape[axis]
         if single:
             call.need(step > 0, "it takes a single index with a negative step")
-            place = 0 if open_start else first + extent if first < 0 else first
-            call.need(0 <= place < extent, "it takes an index outside its input")
-            cuts[axis] = range(place, place + 1)
+            index = 0 if open_start else first + extent if first < 0 else first
+            call.need(0 <= index < extent, "it takes an index outside its input")
+            cuts[axis] = range(index, index + 1)
             continue
         bounds = slice(None if open_start else first, None if open_end else last, step)
         cuts[axis] = range(*bounds.indices(extent))

@@ -1,6 +1,6 @@
 """Layers: convolutions, linear layers, products of matrices, attention.
 
-A batch norm behind a convolution is part of it. Ref: TOSA 1.0, 2.3.8 MATMUL.
+A batch norm after a convolution is part of it. Ref: TOSA 1.0, 2.3.8 MATMUL.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class FpLayer(Layer):
 
     def part(self, start: int, count: int) -> FpLayer:
         """Return some of the outputs."""
-        rows = slice(start, start + count)
-        return replace(self, weight=self.weight[rows], bias=self.bias[rows])
+        outputs = slice(start, start + count)
+        return replace(self, weight=self.weight[outputs], bias=self.bias[outputs])
 
     def product(self, kind: str, source: Value, weight: Array, attributes: dict[str, Any]) -> Value:
         """Add an operation."""
@@ -144,7 +144,7 @@ def _fitting(call: FpCall, source: Value, kernel: Sequence[int]) -> tuple[Value,
 
 
 def _layer(call: FpCall, kernel: Array) -> FpLayer:
-    """Return a convolution's weight, outputs first, and bias, with the batch norm behind it."""
+    """Return a convolution's weight, outputs first, and bias, with the batch norm after it."""
     bias = call.fixed("bias")
     call.need(bias is not None or not call.given("bias"), "its bias is no constant")
     offset, dtype = _offset(bias, kernel.shape[0]), call.value("input").dtype
@@ -156,7 +156,7 @@ def _layer(call: FpCall, kernel: Array) -> FpLayer:
 
 
 def _batch_norm_behind(context: Context, node: Any) -> Scaling | None:
-    """Return what the batch norm that is the only user of a node does, and mark it as done."""
+    """Return the scaling of the batch norm that is the only user of a node, and mark it as done."""
     users: list[Any] = list(node.users)
     if len(users) != 1 or overload_of(users[0]) not in BATCH_NORM:
         return None
@@ -168,8 +168,8 @@ def _batch_norm_behind(context: Context, node: Any) -> Scaling | None:
 
 
 def _constant(context: Context, node: Any) -> Array | None:
-    found = context.terms.get(node)
-    return array_of(found.tensor) if isinstance(found, Fixed) else None
+    term = context.terms.get(node)
+    return array_of(term.tensor) if isinstance(term, Fixed) else None
 
 
 def linear(call: FpCall) -> Value:
@@ -225,9 +225,9 @@ def addmm(call: FpCall) -> Value:
     weight, bias = call.fixed("mat2"), call.fixed("self")
     plain = call["alpha"] == 1 and call["beta"] == 1
     if weight is not None and bias is not None and bias.ndim == 1 and plain:
-        rows = np.ascontiguousarray(weight.T)
-        offset = np.broadcast_to(bias, (rows.shape[0],))
-        return projected(call, call.value(names[1]), rows, offset, call.shape)
+        turned = np.ascontiguousarray(weight.T)
+        offset = np.broadcast_to(bias, (turned.shape[0],))
+        return projected(call, call.value(names[1]), turned, offset, call.shape)
     value = reshape(b, multiplied(b, call.value(names[1]), call.value(names[2])), call.shape)
     value = value if call["alpha"] == 1 else a.mul(b, value, call["alpha"])
     other = call.value("self")
@@ -276,17 +276,17 @@ def scaled_dot_product_attention(call: FpCall) -> Value:
 
 def _repeated(b: Builder, x: Value, heads: int) -> Value:
     """Repeat each head of keys or values for as many heads of queries, one after the other."""
-    *front, count, rows, width = x.shape
-    lifted = reshape(b, x, (*front, count, 1, rows, width))
-    repeated = tiled(b, lifted, (*front, count, heads // count, rows, width))
-    return reshape(b, repeated, (*front, heads, rows, width))
+    *front, count, length, width = x.shape
+    lifted = reshape(b, x, (*front, count, 1, length, width))
+    repeated = tiled(b, lifted, (*front, count, heads // count, length, width))
+    return reshape(b, repeated, (*front, heads, length, width))
 
 
 def _masked(call: FpCall, scores: Value) -> Value:
     b = call.b
     if call["is_causal"]:
-        rows, columns = scores.shape[-2:]
-        hidden = np.triu(np.full((rows, columns), -np.inf), 1)
+        lines, columns = scores.shape[-2:]
+        hidden = np.triu(np.full((lines, columns), -np.inf), 1)
         return a.add(b, scores, a.filled(b, hidden, scores.dtype))
     if not call.given("attn_mask"):
         return scores

@@ -45,8 +45,8 @@ def index_put(call: FpCall) -> Value:
 def index_copy(call: FpCall) -> Value:
     """Write a tensor at indices of one dimension."""
     axis = call.axis()
-    found = a.cast(call.b, call.value("index"), DType.INT32)
-    places = numbered(call.b, [reshape(call.b, found, (found.type.elements,))],
+    indices = a.cast(call.b, call.value("index"), DType.INT32)
+    places = numbered(call.b, [reshape(call.b, indices, (indices.type.elements,))],
                       call.shape[axis : axis + 1])  # fmt: skip
     return _put(call, axis, 1, places, call["source"])
 
@@ -69,10 +69,10 @@ def _places(call: FpCall) -> tuple[int, int, Value]:
 
 
 def _put(call: FpCall, axis: int, count: int, places: Value, values: Any) -> Value:
-    rows = [*call.shape[:axis], *places.shape, *call.shape[axis + count :]]
+    shape = [*call.shape[:axis], *places.shape, *call.shape[axis + count :]]
 
     def build(value: Value, other: Value) -> Value:
-        return written(call.b, value, axis, count, places, tiled(call.b, other, rows))
+        return written(call.b, value, axis, count, places, tiled(call.b, other, shape))
 
     return call.alike([call["self"], values], build)
 

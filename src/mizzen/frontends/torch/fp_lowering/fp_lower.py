@@ -61,7 +61,7 @@ class Context:
     """What is known while a program is lowered.
 
     terms     FX node to what it stands for
-    absorbed  batch norms that are part of the convolution in front of them
+    absorbed  batch norms that are part of the convolution before them
     """
 
     def __init__(self, program: TorchProgram) -> None:
@@ -83,22 +83,22 @@ class Context:
     def dtype(self, meta: Any) -> DType:
         """Return the element type that a tensor of PyTorch's has in the graph. RefusedError."""
         given = tensor_type(meta, None).dtype
-        found = WIDTHS.get(given, given)
-        if found not in ELEMENTS:
+        type_ = WIDTHS.get(given, given)
+        if type_ not in ELEMENTS:
             raise RefusedError(
                 f"its elements are {meta.dtype}, which TOSA 1.0 does not compute with",
                 "convert the model: `model.float()`, or `.to(torch.int32)` for integers",
             )
-        return found
+        return type_
 
     def value(self, node: Any) -> Value:
         """Return a node's tensor as a value of the graph; a constant is one value for all users."""
-        found = self.terms[node]
-        assert not isinstance(found, tuple), node
-        if isinstance(found, Value):
-            return found
+        term = self.terms[node]
+        assert not isinstance(term, tuple), node
+        if isinstance(term, Value):
+            return term
         if node not in self._constants:
-            self._constants[node] = self.constant(found)
+            self._constants[node] = self.constant(term)
         return self._constants[node]
 
     def constant(self, fixed: Fixed) -> Value:
@@ -152,18 +152,18 @@ class FpCall(Call[Value]):
     def fixed(self, name: str) -> Array | None:
         """Return an argument as an array if it is a constant of the program."""
         argument = self.arguments.get(name)
-        found = self.context.terms[argument] if hasattr(argument, "meta") else None
-        return array_of(found.tensor) if isinstance(found, Fixed) else None
+        term = self.context.terms[argument] if hasattr(argument, "meta") else None
+        return array_of(term.tensor) if isinstance(term, Fixed) else None
 
     def constant(self, name: str) -> Array:
         """Return an argument that must be a constant of the program."""
-        found = self.fixed(name)
-        if found is None:
+        array = self.fixed(name)
+        if array is None:
             raise RefusedError(
                 f"its {name} is computed from the model's inputs",
                 f"make {name} a parameter or a buffer of the module",
             )
-        return found
+        return array
 
     def moved(self, move: Move) -> Value:
         """Return the input with its elements moved."""
@@ -178,7 +178,7 @@ class FpCall(Call[Value]):
         return a.cast(self.b, self.value(self.first), self.dtype)
 
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Value:
-        """Return what `build` makes of operands in the type of the result."""
+        """Return the result that `build` makes of operands in the type of the result."""
         return build(*map(self._alike, operands))
 
     def _alike(self, operand: Any) -> Value:
@@ -220,10 +220,10 @@ def lower_float(program: TorchProgram) -> Graph:
 
 def is_computable(node: Any) -> bool:
     """Whether a node has a form for some arguments, or needs none."""
-    row = row_of(node)
-    if row is None:
+    entry = row_of(node)
+    if entry is None:
         return str(node.target) in (GETITEM, *WITHOUT_RESULT)
-    return row.is_source or not isinstance(row.floats, Missing)
+    return entry.is_source or not isinstance(entry.floats, Missing)
 
 
 def _add_inputs(context: Context) -> None:
@@ -258,11 +258,11 @@ def _lower(context: Context, node: Any) -> Result:
     folded = _folded(context, node)
     if folded is not None:
         return folded
-    row = row_of(node)
-    if row is None or isinstance(row.floats, Missing):
-        raise _without_form(context, node, None if row is None else row.floats)
+    entry = row_of(node)
+    if entry is None or isinstance(entry.floats, Missing):
+        raise _without_form(context, node, None if entry is None else entry.floats)
     try:
-        return lowering_of(row.floats, node)(FpCall(context, node))
+        return lowering_of(entry.floats, node)(FpCall(context, node))
     except RefusedError as refused:
         raise _refused(context, node, refused) from None
     except MizzenError as error:
@@ -275,12 +275,12 @@ def _lower(context: Context, node: Any) -> Result:
 def _item(context: Context, node: Any) -> Term:
     """Return one of several results; operators of the graph may have fewer than PyTorch's."""
     source, index = node.args[0], int(node.args[1])
-    found = context.terms[source]
-    assert isinstance(found, tuple)
-    if index < len(found):
-        return found[index]
+    results = context.terms[source]
+    assert isinstance(results, tuple)
+    if index < len(results):
+        return results[index]
     if not node.users:
-        return found[0]
+        return results[0]
     raise _refused(context, source, RefusedError(f"its result {index} is used"))
 
 
@@ -310,8 +310,8 @@ def _refused(context: Context, node: Any, refused: RefusedError) -> MizzenError:
 
 def _folded(context: Context, node: Any) -> Result | None:
     """Let PyTorch compute a node that depends on no input."""
-    row = row_of(node)
-    known = row is not None and row.is_source
+    entry = row_of(node)
+    known = entry is not None and entry.is_source
     if not known and not all(_is_fixed(context, source) for source in node.all_input_nodes):
         return None
     tags = [str(tag) for tag in getattr(node.target, "tags", ())]
@@ -321,14 +321,14 @@ def _folded(context: Context, node: Any) -> Result | None:
         mapped(part, lambda source: _tensor(context, source, known))
         for part in (node.args, node.kwargs)
     )
-    found = without_gradient(_out_of_place(node), *arguments, **named)
-    if is_tensor(found):
-        return Fixed(found.clone())
-    return tuple(Fixed(item.clone()) for item in found)
+    results = without_gradient(_out_of_place(node), *arguments, **named)
+    if is_tensor(results):
+        return Fixed(results.clone())
+    return tuple(Fixed(item.clone()) for item in results)
 
 
 def _out_of_place(node: Any) -> Any:
-    """Return what a node computes, which leaves the model's own tensors as they are."""
+    """Return a node's operator, or its form that leaves the model's own tensors as they are."""
     return node.target if in_place_of(str(node.target)) is None else operator_of(overload_of(node))
 
 
@@ -339,15 +339,15 @@ def in_place_of(name: str) -> str | None:
 
 
 def _is_fixed(context: Context, node: Any) -> bool:
-    found = context.terms.get(node)
-    if isinstance(found, tuple):
-        return all(isinstance(term, Fixed) for term in found)
-    return isinstance(found, Fixed)
+    result = context.terms.get(node)
+    if isinstance(result, tuple):
+        return all(isinstance(term, Fixed) for term in result)
+    return isinstance(result, Fixed)
 
 
 def _tensor(context: Context, node: Any, made_up: bool) -> Any:
-    found = context.terms.get(node)
-    if isinstance(found, Fixed):
-        return found.tensor.detach()
+    term = context.terms.get(node)
+    if isinstance(term, Fixed):
+        return term.tensor.detach()
     assert made_up
     return zeros_like(node.meta["val"])

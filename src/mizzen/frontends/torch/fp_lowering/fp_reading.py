@@ -1,7 +1,7 @@
 """Take an unquantised program apart, in the form that needs the least rewriting.
 
 PyTorch makes updates in place explicit only by tracing the whole program again, which takes longer
-than lowering it. Where an update in place is of a tensor that nobody else sees, it is taken for
+than lowering it. Where an update in place is of a tensor that nothing else sees, it is taken for
 what it computes instead. Operators without a form are decomposed as PyTorch itself does.
 """
 
@@ -114,9 +114,9 @@ def _dynamic(exported: ExportedProgram) -> set[Any]:
     mutated = set(signature.buffers_to_mutate.values())
     states = {name for name, target in signature.inputs_to_buffers.items() if target in mutated}
     given = states.union(map(str, signature.user_inputs))
-    found: set[Any] = set()
+    dynamic: set[Any] = set()
     nodes: list[Any] = list(exported.graph.nodes)
     for node in nodes:
-        if node.name in given or not found.isdisjoint(node.all_input_nodes):
-            found.add(node)
-    return found
+        if node.name in given or not dynamic.isdisjoint(node.all_input_nodes):
+            dynamic.add(node)
+    return dynamic

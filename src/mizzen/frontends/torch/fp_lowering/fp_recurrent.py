@@ -34,8 +34,8 @@ class _Direction:
         """Multiply the hidden state by the weight, for all gates."""
         b, (batch, width) = self.b, hidden.shape
         zero = b.constant([0], hidden.dtype)
-        rows = reshape(b, hidden, (1, batch, width))
-        sums = b("MATMUL", rows, self.weight, zero, zero, dtype=a.sum_type(hidden.dtype))
+        lifted = reshape(b, hidden, (1, batch, width))
+        sums = b("MATMUL", lifted, self.weight, zero, zero, dtype=a.sum_type(hidden.dtype))
         value = reshape(b, a.cast(b, sums, hidden.dtype), (batch, self.weight.shape[2]))
         return value if self.bias is None else a.add(b, value, self.bias)
 
@@ -107,12 +107,12 @@ def _layers(call: FpCall, step: Step, starts: Sequence[Value]) -> Result:
     directions = 2 if call["bidirectional"] else 1
     ends: list[States] = []
     for layer in range(int(call["num_layers"])):
-        found = [
+        sides = [
             _direction(call, x, layer * directions + side, side, step, starts)
             for side in range(directions)
         ]
-        x = concat(b, [sequence for sequence, _ in found], 2)
-        ends += [states for _, states in found]
+        x = concat(b, [sequence for sequence, _ in sides], 2)
+        ends += [states for _, states in sides]
     if batched and call["batch_first"]:
         x = permuted(b, x, (1, 0, 2))
     lasts = [concat(b, [_row(b, states[index]) for states in ends], 0) for index in
@@ -155,8 +155,8 @@ def _parameters(call: FpCall, place: int) -> tuple[Array, Array, Array | None, A
     """Return the weights of input and state, and their biases."""
     count = 4 if call["has_biases"] else 2
     nodes: list[Any] = list(call["params"])[place * count : (place + 1) * count]
-    found = [call.context.terms[node] for node in nodes]
-    arrays = [array_of(each.tensor) for each in found if isinstance(each, Fixed)]
+    terms = [call.context.terms[node] for node in nodes]
+    arrays = [array_of(each.tensor) for each in terms if isinstance(each, Fixed)]
     layers = int(call["num_layers"]) * (2 if call["bidirectional"] else 1)
     if len(call["params"]) != layers * count:
         raise RefusedError("it has projections", "use an LSTM without proj_size")

@@ -157,10 +157,10 @@ def cumsum(call: FpCall) -> Value:
     size, rank = x.shape[axis], x.type.rank
     order = [*(dim for dim in range(rank) if dim != axis), axis]
     last = permuted(b, x, order)
-    rows = reshape(b, last, (1, x.type.elements // size, size))
+    flat = reshape(b, last, (1, x.type.elements // size, size))
     triangle = a.filled(b, np.triu(np.ones((1, size, size))), x.dtype)
     zero = b.constant([0], x.dtype)
-    value = a.cast(b, b("MATMUL", rows, triangle, zero, zero, dtype=DType.FP32), x.dtype)
+    value = a.cast(b, b("MATMUL", flat, triangle, zero, zero, dtype=DType.FP32), x.dtype)
     value = reshape(b, value, last.shape)
     return permuted(b, value, [order.index(dim) for dim in range(rank)])
 
@@ -188,7 +188,7 @@ def _mean(call: FpCall) -> Pool:
 BATCH_NORM = frozenset(
     {"aten.batch_norm.default", "aten._native_batch_norm_legit_no_training.default"}
 )
-"""Operators that a convolution in front of them may take in."""
+"""Operators that a convolution before them may take in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class Scaling:
 
 
 def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | None:
-    """Return what a batch norm does, if all it needs is constant and it is not in training."""
+    """Return a batch norm's scaling, if all it needs is constant and it is not in training."""
     call = Arguments(node)
     if call.arguments.get("training"):
         return None
@@ -209,8 +209,8 @@ def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | 
     average, variance = running
     if average is None or variance is None:
         return None
-    if any(call[name] is not None and found is None
-           for name, found in zip(("weight", "bias"), affine, strict=True)):  # fmt: skip
+    if any(call[name] is not None and parameter is None
+           for name, parameter in zip(("weight", "bias"), affine, strict=True)):  # fmt: skip
         return None
     factor = 1.0 / np.sqrt(variance.astype(np.float64) + float(call["eps"]))
     if affine[0] is not None:
@@ -220,7 +220,7 @@ def scaling_of(node: Any, constant: Callable[[Any], Array | None]) -> Scaling | 
 
 
 def batch_norm(call: FpCall) -> Result:
-    """Scale and shift channels as learnt; nothing is left to do behind a convolution."""
+    """Scale and shift channels as learnt; nothing is left to do after a convolution."""
     b, x = call.b, call.value("input")
     if call.node in call.context.absorbed:
         return (x,) if call.gives_several else x
@@ -268,8 +268,8 @@ def instance_norm(call: FpCall) -> Value:
 
 def _grouped(call: FpCall, x: Value, groups: int) -> Value:
     b = call.b
-    rows = reshape(b, x, (x.shape[0], groups, x.type.elements // (x.shape[0] * groups)))
-    value = reshape(b, normalized(b, rows, [2], float(call["eps"])), x.shape)
+    grouped = reshape(b, x, (x.shape[0], groups, x.type.elements // (x.shape[0] * groups)))
+    value = reshape(b, normalized(b, grouped, [2], float(call["eps"])), x.shape)
     return affine(call, value, [1, x.shape[1], *(1,) * (x.type.rank - 2)])
 
 

@@ -26,24 +26,24 @@ def upsample_bilinear2d(call: FpCall) -> Value:
 
 
 def _resized(call: FpCall, mode: ResizeMode) -> Value:
-    found = resizing(call, mode)
-    if found is None:
+    form = resizing(call, mode)
+    if form is None:
         return _by_matrices(call, mode)
-    return channels_first(call.b, found.emit(call, call.value(call.first)), call.shape)
+    return channels_first(call.b, form.emit(call, call.value(call.first)), call.shape)
 
 
 def _by_matrices(call: FpCall, mode: ResizeMode) -> Value:
     """Resize as two products with constant weights."""
     b, x = call.b, call.value(call.first)
     count = x.shape[0] * x.shape[1]
-    rows, columns = dimensions(call, mode)
-    planes = reshape(b, x, (count, rows.before, columns.before))
+    lines, columns = dimensions(call, mode)
+    planes = reshape(b, x, (count, lines.before, columns.before))
     if columns.after != columns.before:
-        flat = reshape(b, planes, (1, count * rows.before, columns.before))
+        flat = reshape(b, planes, (1, count * lines.before, columns.before))
         weights = filled(b, _weights(columns, mode).T[None], x.dtype)
-        planes = reshape(b, multiplied(b, flat, weights), (count, rows.before, columns.after))
-    if rows.after != rows.before:
-        planes = multiplied(b, filled(b, _weights(rows, mode)[None], x.dtype), planes)
+        planes = reshape(b, multiplied(b, flat, weights), (count, lines.before, columns.after))
+    if lines.after != lines.before:
+        planes = multiplied(b, filled(b, _weights(lines, mode)[None], x.dtype), planes)
     return reshape(b, planes, call.shape)
 
 

@@ -298,10 +298,10 @@ class Context:
         return Builder(self.graph, self.origin(node), self.group_of[node])
 
     def term(self, node: Any) -> Term:
-        """Return what a node with one result stands for."""
-        found = self.terms[node]
-        assert not isinstance(found, tuple), node
-        return found
+        """Return the term that a node with one result stands for."""
+        term = self.terms[node]
+        assert not isinstance(term, tuple), node
+        return term
 
     def unite(self, node: Any, other: Any) -> None:
         """Make the computations of two nodes one."""
@@ -330,12 +330,12 @@ class Context:
         return self.computed[node]
 
     def _plain_of(self, node: Any) -> tuple[Value, ...]:
-        found = self.terms.get(node)
-        match found:
+        result = self.terms.get(node)
+        match result:
             case Plain(value) | Quantized(value):
                 return (value,)
-            case tuple() if all(isinstance(term, Plain) for term in found):
-                return tuple(term.value for term in found if isinstance(term, Plain))
+            case tuple() if all(isinstance(term, Plain) for term in result):
+                return tuple(term.value for term in result if isinstance(term, Plain))
             case Integers(array):
                 return (self.graph.constant(array, tensor_type(node.meta["val"], None).dtype),)
             case _:
@@ -401,7 +401,7 @@ UNSIGNED_OFFSET = 128
 
 
 def signed_offset(node: Any) -> int:
-    """Return what a node's unsigned bytes are above the graph's integers; 0 for other nodes."""
+    """Return how far a node's unsigned bytes are above the graph's integers; 0 for others."""
     name, dtype = kind_of(node), str(node.args[5]) if len(node.args) > 5 else ""
     quantizes = name.endswith("quantize_per_tensor") and dtype == "torch.uint8"
     return UNSIGNED_OFFSET if quantizes else 0
@@ -437,16 +437,16 @@ class IntCall(Call[Term]):
 
     def term_of(self, node: Any) -> Term:
         """What a node that is an argument stands for."""
-        found = self.context.term(node)
-        if isinstance(found, (Pending, Real)) and not is_dequantize(node):
+        term = self.context.term(node)
+        if isinstance(term, (Pending, Real)) and not is_dequantize(node):
             self.context.unite(self.node, node)
-        return found
+        return term
 
     def constant(self, name: str) -> Constant:
         """An argument that must be a constant real tensor."""
-        found = self.term(name)
-        if isinstance(found, Constant):
-            return found
+        term = self.term(name)
+        if isinstance(term, Constant):
+            return term
         raise RefusedError(f"its {name} is no constant")
 
     def real(self, name: str) -> Real:
@@ -459,13 +459,13 @@ class IntCall(Call[Term]):
         if not hasattr(node, "meta"):
             raise RefusedError(f"its {name} is the number {node}, which is not quantised")
         match self.term_of(node):
-            case Real() as found:
-                return found
-            case Constant(_, integers, quantization) as found if (
+            case Real() as real:
+                return real
+            case Constant(_, integers, quantization) as real if (
                 integers is not None and quantization is not None and quantization.axis is None
             ):
                 dtype = DType(f"i{integers.dtype.itemsize * 8}")
-                return Real(self.context.constant(found, integers, dtype))
+                return Real(self.context.constant(real, integers, dtype))
             case Plain(value) if not value.dtype.is_float:
                 raise RefusedError(
                     f"its {name} is of {value.dtype.value}, and it takes quantised numbers only"
@@ -510,14 +510,14 @@ class IntCall(Call[Term]):
         return self.moved(lambda value: value)
 
     def alike(self, operands: Sequence[Any], build: Callable[..., Value]) -> Term:
-        """Return what `build` makes of operands on the target's scale."""
+        """Return the result that `build` makes of operands on the target's scale."""
         if self.node.meta["val"].dtype.is_floating_point is False:
             dtype = tensor_type(self.node.meta["val"], None).dtype
             return Plain(build(*(self.as_plain(operand, dtype) for operand in operands)))
-        found = [self._alike(operand) for operand in operands]
+        emitters = [self._alike(operand) for operand in operands]
 
         def emit(target: Target) -> Value:
-            return typed(build(*(each(target) for each in found)), target)
+            return typed(build(*(each(target) for each in emitters)), target)
 
         return Pending(emit, self.shape)
 
@@ -546,7 +546,7 @@ class IntCall(Call[Term]):
                 raise RefusedError("its operands have different types")
 
     def _alike(self, operand: Any) -> Callable[[Target], Value]:
-        """Return what gives an operand, a node or a number, on a target's scale."""
+        """Return a function that gives an operand, a node or a number, on a target's scale."""
         number, shape = operand, (1,)
         if hasattr(operand, "meta"):
             term = self.term_of(operand)

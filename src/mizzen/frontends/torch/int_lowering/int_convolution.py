@@ -93,9 +93,9 @@ class IntLayer(Layer):
 
     def part(self, start: int, count: int) -> IntLayer:
         """Return some of the outputs."""
-        rows = slice(start, start + count)
-        scales = self.scales if self.scales.size == 1 else self.scales[rows]
-        return replace(self, weight=self.weight[rows], bias=self.bias[rows], scales=scales)
+        outputs = slice(start, start + count)
+        scales = self.scales if self.scales.size == 1 else self.scales[outputs]
+        return replace(self, weight=self.weight[outputs], bias=self.bias[outputs], scales=scales)
 
     def product(self, kind: str, source: Value, weight: Array, attributes: dict[str, Any]) -> Value:
         """Add an operation, and what gives the target's integers of its sums."""
@@ -121,27 +121,27 @@ def layer_of(call: IntCall, x: Real, weight: Array, scales: Array, target: Targe
 
 def weight_of(call: IntCall, axis: int = 0) -> tuple[Array, Array]:
     """Return the weight's integers, and its scales by output channel (or the only one)."""
-    found = call.constant("weight")
-    if found.integers is None or found.quantization is None:
+    weight = call.constant("weight")
+    if weight.integers is None or weight.quantization is None:
         raise RefusedError("its weight is not quantised", "give its module a configuration")
-    quantization = found.quantization
+    quantization = weight.quantization
     call.need(quantization.axis in (None, axis), "its weight is quantised along another axis")
     call.need(not any(quantization.zero_points), "its weight's zero point is not 0")
-    return found.integers, np.asarray(quantization.scales, np.float64)
+    return weight.integers, np.asarray(quantization.scales, np.float64)
 
 
 def _bias(call: IntCall, scale: Array, outputs: int) -> Array:
     """Return the bias as integers of the sums' scale, zeros if there is none."""
     if call["bias"] is None:
         return np.zeros(outputs, np.int64)
-    found = call.constant("bias")
-    quantization = found.quantization
-    if found.integers is not None and quantization is not None:
+    bias = call.constant("bias")
+    quantization = bias.quantization
+    if bias.integers is not None and quantization is not None:
         same = np.allclose(np.asarray(quantization.scales), scale, rtol=1e-6, atol=0.0)
         if same and not any(quantization.zero_points):
-            return found.integers.astype(np.int64)
+            return bias.integers.astype(np.int64)
     limit = 2**31 - 1
-    return np.clip(np.rint(found.real.astype(np.float64) / scale), -limit, limit).astype(np.int64)
+    return np.clip(np.rint(bias.real.astype(np.float64) / scale), -limit, limit).astype(np.int64)
 
 
 def matmul(call: IntCall) -> Pending:

@@ -209,9 +209,9 @@ def _extreme(call: IntCall, kind: str) -> Pending | Plain:
 def clamp(call: IntCall) -> Pending:
     """Clamp to constant bounds: part of the computation that it follows, else one of its own."""
     low, high = _bounds(call)
-    found = call.term("self")
-    if isinstance(found, Pending):
-        return found.clamped(low, high)
+    term = call.term("self")
+    if isinstance(term, Pending):
+        return term.clamped(low, high)
     x = call.real("self")
     return Pending(lambda target: as_target(call.b, x, target), call.shape).clamped(low, high)
 
@@ -223,9 +223,9 @@ def _operands(call: IntCall) -> tuple[Real, Real]:
 
 def operand(call: IntCall, name: str) -> Real:
     """Return an operand as a quantised tensor; a number becomes a constant of its own scale."""
-    found = call[name]
-    if isinstance(found, (int, float)):
-        return scalar(call, float(found))
+    argument = call[name]
+    if isinstance(argument, (int, float)):
+        return scalar(call, float(argument))
     term = call.term(name)
     if isinstance(term, Constant) and term.integers is None and term.real.size == 1:
         return scalar(call, float(term.real.reshape(())))
@@ -283,8 +283,8 @@ def compare_number(call: IntCall) -> Plain:
     points = np.arange(low, high + 1)
     holds = evaluate(call.node, call["self"], reals_of(x, points))
     negated = name in ("lt", "le", "ne")
-    found = points[~holds if negated else holds]
-    limit = int(found[0]) if found.size else high + 1
+    answers = points[~holds if negated else holds]
+    limit = int(answers[0]) if answers.size else high + 1
     shape = (1,) * x.value.type.rank
     constant = b.constant(np.full(shape, limit - x.zero_point), DType.INT32)
     kind = "EQUAL" if name in ("eq", "ne") else "GREATER_EQUAL"

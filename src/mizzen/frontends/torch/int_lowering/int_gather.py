@@ -39,10 +39,10 @@ MOST_RANGES = 128
 def index_select(call: IntCall) -> Term:
     """Take constant indices along one dimension."""
     axis, shape = call.axis(), call.shape_of("self")
-    found = _constant(call, call["index"], shape[axis])
-    if found is None:
+    indices = _constant(call, call["index"], shape[axis])
+    if indices is None:
         return _looked_up(call, axis, shape[axis : axis + 1], [call["index"]])
-    return call.moved(lambda value: _taken(call.b, value, axis, found))
+    return call.moved(lambda value: _taken(call.b, value, axis, indices))
 
 
 def embedding(call: IntCall) -> Term:
@@ -66,15 +66,15 @@ def index(call: IntCall) -> Term:
     call.need(last - first == len(given) - 1, "its indices are of dimensions apart")
     shape = call.shape_of("self")
     sizes = shape[first : last + 1]
-    found = [_constant(call, node, shape[axis]) for axis, node in given]
-    parts = [part for part in found if part is not None]
-    if len(parts) < len(found):
+    constants = [_constant(call, node, shape[axis]) for axis, node in given]
+    parts = [part for part in constants if part is not None]
+    if len(parts) < len(constants):
         return _looked_up(call, first, sizes, [node for _, node in given])
     flat: Array = np.asarray(np.ravel_multi_index(tuple(np.broadcast_arrays(*parts)), sizes))
 
     def move(value: Value) -> Value:
-        rows = reshape(call.b, value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
-        return reshape(call.b, _taken(call.b, rows, first, flat), call.shape)
+        flattened = reshape(call.b, value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
+        return reshape(call.b, _taken(call.b, flattened, first, flat), call.shape)
 
     return call.moved(move)
 
@@ -82,8 +82,8 @@ def index(call: IntCall) -> Term:
 def gather(call: IntCall) -> Term:
     """Take one element for each index."""
     b, axis, shape = call.b, call.axis(), call.shape_of("self")
-    found = _constant(call, call["index"], shape[axis])
-    if found is None:
+    indices = _constant(call, call["index"], shape[axis])
+    if indices is None:
         wanted = elements(b, _index(call, call["index"], shape[axis]), axis, shape)
 
         def move(value: Value) -> Value:
@@ -91,7 +91,7 @@ def gather(call: IntCall) -> Term:
 
         return call.moved(move)
     places = list(np.indices(call.shape))
-    places[axis] = found
+    places[axis] = indices
     return _picked(call, np.asarray(np.ravel_multi_index(tuple(places), shape)))
 
 
@@ -133,8 +133,8 @@ def _picked(call: IntCall, places: Array) -> Term:
     """Take elements by their places among all."""
 
     def move(value: Value) -> Value:
-        row = reshape(call.b, value, (value.type.elements,))
-        return reshape(call.b, _taken(call.b, row, 0, places), call.shape)
+        flat = reshape(call.b, value, (value.type.elements,))
+        return reshape(call.b, _taken(call.b, flat, 0, places), call.shape)
 
     return call.moved(move)
 
@@ -161,12 +161,12 @@ def _put_apart(call: IntCall, axes: list[int]) -> Term:
     order = [*axes, *(dim for dim in range(len(call.shape)) if dim not in axes)]
     shape = [call.shape[dim] for dim in order]
     count = len(axes)
-    found = _indices(call, [call["indices"][axis] for axis in axes], shape[:count])
-    places = numbered(b, found, shape[:count])
-    rows = [*places.shape, *shape[count:]]
+    indices = _indices(call, [call["indices"][axis] for axis in axes], shape[:count])
+    places = numbered(b, indices, shape[:count])
+    extents = [*places.shape, *shape[count:]]
 
     def build(value: Value, other: Value) -> Value:
-        new = written(b, permuted(b, value, order), 0, count, places, tiled(b, other, rows))
+        new = written(b, permuted(b, value, order), 0, count, places, tiled(b, other, extents))
         return permuted(b, new, [order.index(dim) for dim in range(len(order))])
 
     return call.alike([call["self"], call["values"]], build)
@@ -194,10 +194,10 @@ def _put(call: IntCall, axis: int, sizes: Sequence[int], nodes: Sequence[Any], v
     """Write a tensor at computed indices of neighbouring dimensions, each once."""
     b = call.b
     places = numbered(b, _indices(call, nodes, sizes), sizes)
-    rows = [*call.shape[:axis], *places.shape, *call.shape[axis + len(sizes) :]]
+    shape = [*call.shape[:axis], *places.shape, *call.shape[axis + len(sizes) :]]
 
     def build(value: Value, other: Value) -> Value:
-        return written(b, value, axis, len(sizes), places, tiled(b, other, rows))
+        return written(b, value, axis, len(sizes), places, tiled(b, other, shape))
 
     return call.alike([call["self"], values], build)
 
@@ -266,16 +266,16 @@ def _ranges(indices: Sequence[int]) -> list[tuple[int, int]]:
 
 def _written(call: IntCall, axis: int, node: Any, values: Any) -> Term:
     b, shape = call.b, list(call.shape)
-    found = _constant(call, node, shape[axis])
-    assert found is not None
-    indices: list[int] = found.reshape(-1).tolist()
+    array = _constant(call, node, shape[axis])
+    assert array is not None
+    indices: list[int] = array.reshape(-1).tolist()
     size = shape[axis]
     written = {place: size + number for number, place in enumerate(indices)}
     ranges = _ranges([written.get(place, place) for place in range(size)])
-    rows = [*shape[:axis], len(indices), *shape[axis + 1 :]]
+    extents = [*shape[:axis], len(indices), *shape[axis + 1 :]]
 
     def build(value: Value, other: Value) -> Value:
-        both = concat(b, [value, tiled(b, other, rows)], axis)
+        both = concat(b, [value, tiled(b, other, extents)], axis)
         return concat(b, [sliced(b, both, axis, start, count) for start, count in ranges], axis)
 
     return call.alike([call["self"], values], build)

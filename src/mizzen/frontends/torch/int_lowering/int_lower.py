@@ -113,7 +113,7 @@ def _add_inputs(context: Context) -> None:
 
 
 def _placeholders(program: TorchProgram, role: Role) -> list[Any]:
-    return [node for node, found in program.roles.items() if found is role]
+    return [node for node, own in program.roles.items() if own is role]
 
 
 def _constant(array: Array, node: Any) -> Term:
@@ -145,14 +145,14 @@ READ_STATE = "mizzen.read_state.default"
 def _item(context: Context, node: Any) -> Result:
     source: Any = node.args[0]
     index: Any = node.args[1]
-    found = context.terms[source]
-    if not isinstance(found, tuple):
+    results = context.terms[source]
+    if not isinstance(results, tuple):
         return Plain(context.plain_results(source)[int(index)])
     if source in context.group_of:
         context.group_of[node] = context.group_of[source]
-    if int(index) >= len(found) and not node.users:
-        return found[0]
-    return found[int(index)]
+    if int(index) >= len(results) and not node.users:
+        return results[0]
+    return results[int(index)]
 
 
 def _operator(context: Context, node: Any) -> Result:
@@ -160,12 +160,12 @@ def _operator(context: Context, node: Any) -> Result:
     if folded is not None:
         return folded
     context.group_of[node] = context.groups.new()
-    row = row_of(node)
+    entry = row_of(node)
     try:
-        if row is None:
+        if entry is None:
             raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", CPU)
         with _ill_formed():
-            return lowering_of(row.integers, node)(IntCall(context, node))
+            return lowering_of(entry.integers, node)(IntCall(context, node))
     except RefusedError as refused:
         context.refusals[node] = NodeRefusal(refused.reason, refused.help)
         values = context.plain_results(node)
@@ -220,12 +220,12 @@ def _folded_input(context: Context, node: Any) -> Any:
 def _quantize(context: Context, node: Any) -> Term:
     source = node.args[0]
     target = _target(node)
-    found = context.term(source)
-    if isinstance(found, (Pending, Real)) and source in context.group_of:
+    term = context.term(source)
+    if isinstance(term, (Pending, Real)) and source in context.group_of:
         context.group_of[node] = context.group_of[source]
-    elif isinstance(found, Real):
+    elif isinstance(term, Real):
         context.group_of[node] = context.groups.new()
-    match found:
+    match term:
         case Pending(emit, _, low, high):
             bounded = _bounded(target, low, high)
             try:
@@ -275,8 +275,8 @@ def _dtype(dtype: Any) -> DType:
 
 def _integers(real: Array, node: Any, target: Target) -> Array:
     arguments = (tensor_of(real), *node.args[1:])
-    found: Array = node.target(*arguments).numpy()
-    return (found.astype(np.int64) - signed_offset(node)).astype(target.dtype.numpy)
+    integers: Array = node.target(*arguments).numpy()
+    return (integers.astype(np.int64) - signed_offset(node)).astype(target.dtype.numpy)
 
 
 def _dequantize(context: Context, node: Any) -> Term:
@@ -309,20 +309,20 @@ UNSIGNED = NodeRefusal(
 def _channels(context: Context, node: Any) -> Term:
     """Quantise or dequantise a constant channel by channel; what is computed stays with PyTorch."""
     source, scales, zeros, axis = node.args[:4]
-    found = context.terms[source]
-    if not isinstance(found, (Integers, Constant)):
+    term = context.terms[source]
+    if not isinstance(term, (Integers, Constant)):
         context.refusals[node] = COMPUTED_WEIGHT
         return Plain(context.plain(node))
     scale = _array(context, scales).astype(np.float64)
     zero = _array(context, zeros).astype(np.int64)
-    if isinstance(found, Integers):
-        axis = axis % found.array.ndim
-        shape = [-1 if index == axis else 1 for index in range(found.array.ndim)]
-        real = (found.array - zero.reshape(shape)) * scale.reshape(shape)
+    if isinstance(term, Integers):
+        axis = axis % term.array.ndim
+        shape = [-1 if index == axis else 1 for index in range(term.array.ndim)]
+        real = (term.array - zero.reshape(shape)) * scale.reshape(shape)
         quantization = Quantization(tuple(scale.tolist()), tuple(zero.tolist()), axis)
-        return Constant(real.astype(np.float32), found.array, quantization, source)
+        return Constant(real.astype(np.float32), term.array, quantization, source)
     arguments = (tensor_of(scale), tensor_of(zero), *node.args[3:])
-    return Integers(node.target(tensor_of(found.real), *arguments).numpy())
+    return Integers(node.target(tensor_of(term.real), *arguments).numpy())
 
 
 COMPUTED_WEIGHT = NodeRefusal(
@@ -350,7 +350,7 @@ def _output(context: Context, node: Any) -> Value:
 
 
 def _erase_unused_custom(graph: Graph) -> None:
-    """Remove what PyTorch would compute for nobody."""
+    """Remove what PyTorch would compute though nothing takes it."""
     outputs = set(graph.outputs)
     for operation in reversed(graph.sorted()):
         used = any(result.uses or result in outputs for result in operation.results)
@@ -388,30 +388,30 @@ def _node_of(context: Context) -> dict[Value, Any]:
     """Return the first node of each value: nodes that do nothing with it come later."""
     places = {node: place for place, node in enumerate(context.terms)}
     values = _value_of(context)
-    found: dict[Value, Any] = {}
+    nodes: dict[Value, Any] = {}
     for node in sorted(values, key=lambda node: places.get(node, len(places))):
-        found.setdefault(values[node], node)
-    return found
+        nodes.setdefault(values[node], node)
+    return nodes
 
 
 def _value_of(context: Context) -> dict[Any, Value]:
-    found = {
+    direct = {
         node: term.value
         for node, term in context.terms.items()
         if isinstance(term, (Quantized, Plain))
     }
     computed = {node: values[0] for node, values in context.computed.items() if len(values) == 1}
-    return {**computed, **found}
+    return {**computed, **direct}
 
 
 def _tensors(context: Context) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
+    tensors: dict[Any, Any] = {}
     for node, term in context.terms.items():
         match term:
             case Constant(real):
-                found[node] = tensor_of(real)
+                tensors[node] = tensor_of(real)
             case Integers(array):
-                found[node] = tensor_of(array)
+                tensors[node] = tensor_of(array)
             case _:
                 pass
-    return found
+    return tensors

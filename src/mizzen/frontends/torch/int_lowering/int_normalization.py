@@ -84,8 +84,8 @@ def _normalized(call: IntCall, spread: Any) -> Pending:
     weight, bias = (_constant(call, name, rank) for name in ("weight", "bias"))
 
     def emit(target: Target) -> Value:
-        rows = _Rows(call.b, spread(call.b, x, axes), Sums.of(x.value.shape, axes), terms)
-        value, unit = rows.over_root(epsilon * (1 << DISTANCE_BITS) ** 2 / x.scale**2)
+        spreads = _Rows(call.b, spread(call.b, x, axes), Sums.of(x.value.shape, axes), terms)
+        value, unit = spreads.over_root(epsilon * (1 << DISTANCE_BITS) ** 2 / x.scale**2)
         value, unit = _times(call.b, value, unit, weight, sqrt(terms))
         return requantize(call.b, _plus(call.b, value, unit, bias), unit, target)
 
@@ -96,8 +96,10 @@ def _constant(call: IntCall, name: str, rank: int) -> Array | None:
     """Return a constant operand, float64, in a rank; None if it is not there."""
     if call.arguments.get(name) is None:
         return None
-    found: Constant = call.constant(name)
-    return found.real.astype(np.float64).reshape((1,) * (rank - found.real.ndim) + found.real.shape)
+    operand: Constant = call.constant(name)
+    return operand.real.astype(np.float64).reshape(
+        (1,) * (rank - operand.real.ndim) + operand.real.shape
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +185,13 @@ class _Rows:
         most = ceil((bits - 29) / 2) + 1
         places = b("SUB", number(b, most, pairs), pairs)
         places = b("MAXIMUM", places, number(b, 0, places))
-        found = b("ARITHMETIC_RIGHT_SHIFT", product, places, round=True)
+        divided = b("ARITHMETIC_RIGHT_SHIFT", product, places, round=True)
         unit = 2.0 ** (PRODUCT_BITS + most - ROOT_BITS - 15.5 - (bits + spare) / 2)
-        return found, unit * sqrt(self.terms)
+        return divided, unit * sqrt(self.terms)
 
 
 def _added(b: Builder, left: Value, most: int, added: float) -> Value:
-    """Return what is added to the squares of rows that were shifted left, int32."""
+    """Return the amount that is added to the squares of rows that were shifted left, int32."""
     constant = number(b, round(added * 4.0**most), left)
     short = b("SUB", number(b, most, left), left)
     places = b("MINIMUM", b("ADD", short, short), number(b, 31, left))

@@ -159,13 +159,13 @@ class _Layer:
 
     def state(self, name: str, grid: str) -> Real:
         """Return a first state, on the grid of the states."""
-        found = self.call.real(name)
-        batch, width = found.value.shape
-        value = reshape(self.b, found.value, (1, 1, batch, width))
+        first = self.call.real(name)
+        batch, width = first.value.shape
+        value = reshape(self.b, first.value, (1, 1, batch, width))
         return self.rounded(Real(value), grid)
 
     def sequence(self, states: list[Value]) -> Real:
-        """Put the states one behind the other, in the inputs' order: [steps, batch, width]."""
+        """Put the states one after the other, in the inputs' order: [steps, batch, width]."""
         ordered = states[::-1] if self.call["reverse"] else states
         batch, width = self.state_shape
         joined = concat(self.b, ordered, axis=1)
@@ -243,8 +243,8 @@ def _entries(function: Callable[[Array], Array], x: Real, points: Array, target:
 
 
 def _bias(call: IntCall, scales: Array, outputs: int) -> Array:
-    found: Any = call.arguments.get("bias")
-    if found is None:
+    argument: Any = call.arguments.get("bias")
+    if argument is None:
         return np.zeros(outputs, np.int64)
     term = call.term("bias")
     assert isinstance(term, Constant)

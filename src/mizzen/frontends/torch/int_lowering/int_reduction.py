@@ -102,11 +102,11 @@ def cumsum(call: IntCall) -> Pending:
     def emit(target: Target) -> Value:
         b = call.b
         last = permuted(b, x.value, order)
-        rows = reshape(b, last, (1, last.type.elements // size, 1, size))
+        flat = reshape(b, last, (1, last.type.elements // size, 1, size))
         ones = np.tril(np.ones((size, size), np.int64)).reshape(size, 1, 1, size)
         bias = np.zeros(size, np.int64)
         layer = IntLayer(b, x, ones, bias, np.array([x.scale]), target)
-        value = reshape(b, layer.product("CONV2D", rows, ones, POINTWISE), last.shape)
+        value = reshape(b, layer.product("CONV2D", flat, ones, POINTWISE), last.shape)
         return permuted(b, value, [order.index(dim) for dim in range(rank)])
 
     return Pending(emit, call.shape)

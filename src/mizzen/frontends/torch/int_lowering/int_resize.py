@@ -27,25 +27,25 @@ def upsample_bilinear2d(call: IntCall) -> Pending:
 
 
 def _resized(call: IntCall, mode: ResizeMode) -> Pending:
-    x, found = call.real(call.first), resizing(call, mode)
-    if found is None:
+    x, form = call.real(call.first), resizing(call, mode)
+    if form is None:
         raise RefusedError("its scale is too large a fraction")
 
     def emit(target: Target) -> Value:
-        value = found.emit(call, x.value)
+        value = form.emit(call, x.value)
         if mode is ResizeMode.BILINEAR:
-            value = _divided(call, found, value, x)
+            value = _divided(call, form, value, x)
         return channels_first(call.b, as_target(call.b, Real(value), target), call.shape)
 
     return Pending(emit, call.shape)
 
 
-def _divided(call: IntCall, found: Resizing, value: Value, x: Real) -> Value:
+def _divided(call: IntCall, form: Resizing, value: Value, x: Real) -> Value:
     """Divide weighted sums by their weights.
 
     The weights of the four add up to the product of the scales, so the quotient is a mean of the
     integers themselves, zero point and all.
     """
-    value = rescale(call.b, value, 1.0 / (found.scale[0] * found.scale[2]), x.value.dtype)
+    value = rescale(call.b, value, 1.0 / (form.scale[0] * form.scale[2]), x.value.dtype)
     value.type = value.type.quantized(x.quantization)
     return value

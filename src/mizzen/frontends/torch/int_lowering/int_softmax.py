@@ -127,7 +127,7 @@ def _folded(b: Builder, x: Real, axes: list[int]) -> tuple[Real, list[int]]:
 
 
 def _unit(x: Real) -> float:
-    """Return what a step of 32-bit numbers is that hold any score and logarithm of a sum."""
+    """Return the unit of 32-bit numbers that hold any score and logarithm of a sum."""
     return ((2 << FRACTION_BITS) * x.scale + TERMS_BITS * log(2)) * 2.0**-29
 
 

@@ -72,8 +72,8 @@ class Sums:
 def looked_up(b: Builder, index: Value, entries: Array) -> Value:
     """Return a table's integers, 32 bits of which 16 are used."""
     integers = np.rint(entries).clip(-(1 << 15), (1 << 15) - 1).astype(np.int64)
-    found = b("TABLE", index, b.constant(integers, DType.INT16))
-    return rescale(b, rescale(b, found, 2.0**-FRACTION_BITS, DType.INT16), 1.0, DType.INT32)
+    values = b("TABLE", index, b.constant(integers, DType.INT16))
+    return rescale(b, rescale(b, values, 2.0**-FRACTION_BITS, DType.INT16), 1.0, DType.INT32)
 
 
 def number(b: Builder, value: int, like: Value) -> Value:

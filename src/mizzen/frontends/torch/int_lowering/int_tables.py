@@ -103,11 +103,11 @@ def wide_table(b: Builder, x: Real, tables: Tables, target: Target) -> Value:
         sums = _span(b, x.value, tables.spans[0])
         value = requantize(b, sums, scale / (1 << FRACTION_BITS), unclamped)
         return clamped(b, value, target)
-    found = [
+    parts = [
         rescale(b, _span(b, x.value, span), 2.0**-FRACTION_BITS, DType.INT16)
         for span in tables.spans
     ]
-    total = _sum(b, found) if tables.offset is None else _wide_sum(b, found, tables.offset)
+    total = _sum(b, parts) if tables.offset is None else _wide_sum(b, parts, tables.offset)
     return typed(requantize(b, total, scale, target), target)
 
 
@@ -191,19 +191,19 @@ def _reach(curve: Array, first: int, spacing: int, tolerance: float) -> int:
 
 def _joined(curve: Array, places: Sequence[tuple[int, int, int]]) -> Tables:
     """Return tables whose sum is the curve, integers."""
-    changes, offset, found = np.diff(curve[::STEP]), int(curve[0]), list[Span]()
+    changes, offset, spans = np.diff(curve[::STEP]), int(curve[0]), list[Span]()
     for first, last, spacing in places:
         changes[first // STEP : last // STEP] = 0
         integers = (first + last) // 2 + (np.arange(2 * HALF + 1) - HALF) * spacing
         entries, middle = _centred(curve[integers.clip(first, last)] - curve[first])
-        found += [Span(first + LEAST, last + LEAST, spacing, part) for part in _parts(entries)]
+        spans += [Span(first + LEAST, last + LEAST, spacing, part) for part in _parts(entries)]
         offset += middle
     lines = np.append(0, np.cumsum(changes))
     entries, middle = _centred(lines + offset)
     whole = [Span(LEAST, GREATEST + 1, STEP, part) for part in _parts(entries)]
-    if not middle and _fits([*whole, *found]):
-        return Tables((*whole, *found), None)
-    return Tables((*whole, *found), middle)
+    if not middle and _fits([*whole, *spans]):
+        return Tables((*whole, *spans), None)
+    return Tables((*whole, *spans), middle)
 
 
 def _centred(entries: Array) -> tuple[Array, int]:
@@ -247,7 +247,7 @@ def _in_16_bits(integers: Array) -> bool:
 
 
 def _looked_up(entries: Array, integers: Array) -> Array:
-    """Return what a table gives, rounded to its entries' unit."""
+    """Return the results of a table, rounded to its entries' unit."""
     index, part = np.divmod(integers - LEAST, STEP)
     lines = (entries[index] << FRACTION_BITS) + (entries[index + 1] - entries[index]) * part
     return (lines + STEP // 2) >> FRACTION_BITS

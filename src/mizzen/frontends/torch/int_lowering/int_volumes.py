@@ -47,9 +47,9 @@ def conv3d(call: IntCall) -> Pending:
         attributes = {"pad": pad, "stride": stride, "dilation": dilation}
         layer = layer_of(call, x, weight, scales, target)
         value = layer.product("CONV2D", source, weight, attributes)
-        batch, channels, slices, rows, columns = call.shape
-        value = channels_first(b, value, (batch * slices, channels, rows, columns))
-        value = reshape(b, value, (batch, slices, channels, rows, columns))
+        batch, channels, slices, lines, columns = call.shape
+        value = channels_first(b, value, (batch * slices, channels, lines, columns))
+        value = reshape(b, value, (batch, slices, channels, lines, columns))
         return permuted(b, value, SLICES_FIRST)
 
     return Pending(emit, call.shape)
@@ -81,7 +81,7 @@ def _triple(value: Sequence[int] | int) -> list[int]:
 
 
 def _around(padding: Sequence[int] | int | str, taps: int, dilation: int) -> tuple[int, int]:
-    """Return how many slices are put before and behind."""
+    """Return how many slices are put before and after."""
     if isinstance(padding, str):
         above, below, _, _ = pads_of(padding, 2, (taps, 1), (dilation, 1))
         return above, below

@@ -33,9 +33,9 @@ LIBRARIES = ("mizzen",)
 TABLES: tuple[tuple[Operator, ...], ...] = (ELEMENTWISE, MOVEMENT, LAYERS, REFUSED)
 
 OPERATORS: dict[str, Operator] = {
-    name if name.partition(".")[0] in LIBRARIES else f"aten.{name}": row
-    for row in chain(*TABLES)
-    for name in row.overloads
+    name if name.partition(".")[0] in LIBRARIES else f"aten.{name}": operator
+    for operator in chain(*TABLES)
+    for name in operator.overloads
 }
 """Name with library and overload, ``aten.add.Tensor``, to its row."""
 

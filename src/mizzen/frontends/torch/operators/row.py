@@ -125,7 +125,7 @@ def row(
 
 
 def each(names: str, role: Role | None = None, **rest: Any) -> Iterator[Operator]:
-    """Return a row for each of some names, which are treated alike; `|` puts aliases behind one."""
+    """Return a row for each of some names, which are treated alike; `|` puts aliases after one."""
     for name in names.split():
         yield row(" ".join(_with_overload(part) for part in name.split("|")), role, **rest)
 

@@ -15,7 +15,7 @@ CORE_BITS = 32
 
 def accumulator_findings(view: View) -> Iterator[Finding]:
     """Return layers with sums that may leave the range; none of networks without weights."""
-    found: dict[tuple[int, int], int] = {}
+    largest: dict[tuple[int, int], int] = {}
 
     @cache
     def of_layer(layer: int) -> Sums | None:
@@ -32,12 +32,12 @@ def accumulator_findings(view: View) -> Iterator[Finding]:
         first, last = kernel.box[-1]
         return int(sums[first:last, start:stop].sum(axis=1).max(initial=0))
 
-    for row, _, compute in view.computes():
-        array = view.program.machine.kind_of(row.element).array
+    for element, _, compute in view.computes():
+        array = view.program.machine.kind_of(element.element).array
         if array is not None and array.accumulator_bits < CORE_BITS:
             key = compute.kernel.layer, array.accumulator_bits
-            found[key] = max(found.get(key, 0), greatest(compute.kernel))
-    for (layer, bits), value in sorted(found.items()):
+            largest[key] = max(largest.get(key, 0), greatest(compute.kernel))
+    for (layer, bits), value in sorted(largest.items()):
         limit = (1 << (bits - 1)) - 1
         if value > limit:
             must = f"sums must be at most {limit} in accumulators of {bits} bits"

@@ -18,20 +18,20 @@ Tiles = dict[tuple[int, int], list[Kernel]]
 def layer_findings(view: View) -> Iterator[Finding]:
     """Return layers of which something is not computed, or more than once."""
     tiles: Tiles = {}
-    for row, _, compute in view.computes():
-        tiles.setdefault((row.replica, compute.kernel.layer), []).append(compute.kernel)
+    for element, _, compute in view.computes():
+        tiles.setdefault((element.replica, compute.kernel.layer), []).append(compute.kernel)
     checked = cache(_layer)
     for replica in range(view.program.replicas):
         for index in range(len(view.network.layers)):
-            found = sorted(tiles.get((replica, index), []), key=repr_key)
-            for must, came in checked(view, index, tuple(found)):
+            kernels = sorted(tiles.get((replica, index), []), key=repr_key)
+            for must, came in checked(view, index, tuple(kernels)):
                 place = f"replica {replica}, {view.network.layers[index].name}"
                 yield Finding(Rule.LAYERS, place, must, came)
     yield from _added(view)
 
 
 def repr_key(kernel: Kernel) -> tuple[Box, tuple[int, int], bool]:
-    """Return what kernels of a layer are ordered by."""
+    """Return the key that kernels of a layer are ordered by."""
     return kernel.box, kernel.channels or (-1, -1), kernel.gives_sums
 
 
@@ -39,23 +39,23 @@ def _layer(view: View, index: int, kernels: tuple[Kernel, ...]) -> tuple[tuple[s
     layer = view.network.layers[index]
     whole = box_of(view.network.tensors[layer.output].shape)
     given = tuple(kernel.box for kernel in kernels if not kernel.gives_sums)
-    found: list[tuple[str, str]] = []
+    findings: list[tuple[str, str]] = []
     missing, twice = wrongly_written(whole, given)
     if missing or twice:
         must = f"each element of {shown(whole)} must be computed once"
-        found.append((must, f"{missing} are not, {twice} are more than once"))
+        findings.append((must, f"{missing} are not, {twice} are more than once"))
     if layer.kind is LayerKind.GENERAL and any(kernel.box != whole for kernel in kernels):
-        found.append(("it must not be split", "and is"))
+        findings.append(("it must not be split", "and is"))
     groups: dict[Box, list[Kernel]] = {}
     for kernel in kernels:
         groups.setdefault(kernel.box, []).append(kernel)
     for box, group in groups.items():
-        found += _group(layer.input_channels, box, group)
-    return tuple(found)
+        findings += _group(layer.input_channels, box, group)
+    return tuple(findings)
 
 
 def _group(input_channels: int, box: Box, group: list[Kernel]) -> Iterator[tuple[str, str]]:
-    """Return what is wrong with the tiles of one box: their sums are cut."""
+    """Return the faults of the tiles of one box: their sums are cut."""
     givers = [kernel for kernel in group if kernel.gives_sums]
     spans = [kernel.channels or (0, input_channels) for kernel in group]
     ends = [stop for _, stop in spans]
@@ -76,50 +76,50 @@ def _group(input_channels: int, box: Box, group: list[Kernel]) -> Iterator[tuple
 def _added(view: View) -> Iterator[Finding]:
     """Return partial sums that are not added where they belong, or more than once."""
     taken: dict[tuple[int, Kernel], int] = {}
-    for row, place, adder, giver in _sums(view):
+    for element, place, adder, giver in _sums(view):
         if giver is None or not giver.gives_sums:
             continue
         if (giver.layer, giver.box) != (adder.layer, adder.box):
             must = f"the sums must be of {shown(adder.box)} of layer {adder.layer}"
             came = f"not of {shown(giver.box)} of layer {giver.layer}"
-            yield Finding(Rule.LAYERS, view.place(row, place), must, came)
-        key = row.replica, giver
+            yield Finding(Rule.LAYERS, view.place(element, place), must, came)
+        key = element.replica, giver
         taken[key] = taken.get(key, 0) + 1
-    for row, place, compute in view.computes():
-        if compute.kernel.gives_sums and taken.get((row.replica, compute.kernel), 0) != 1:
-            count = taken.get((row.replica, compute.kernel), 0)
+    for element, place, compute in view.computes():
+        if compute.kernel.gives_sums and taken.get((element.replica, compute.kernel), 0) != 1:
+            count = taken.get((element.replica, compute.kernel), 0)
             must = "these partial sums must be added once"
-            yield Finding(Rule.LAYERS, view.place(row, place), must, f"and are {count} times")
+            yield Finding(Rule.LAYERS, view.place(element, place), must, f"and are {count} times")
 
 
 def _sums(view: View) -> Iterator[tuple[ElementProgram, int, Kernel, Kernel | None]]:
     """Return each writing of partial sums, with the tile that adds them and the one that gave."""
     adders = {
-        (row.element, region): compute.kernel
-        for row, _, compute in view.computes()
+        (each.element, region): compute.kernel
+        for each, _, compute in view.computes()
         for region in compute.sums
     }
-    for row in view.program.elements:
-        for place, instruction in enumerate(row.instructions):
+    for element in view.program.elements:
+        for place, instruction in enumerate(element.instructions):
             match instruction:
-                case Receive(message, region) if (row.element, region) in adders:
+                case Receive(message, region) if (element.element, region) in adders:
                     sends = view.sends.get(message, [])
-                    source = (sends[0].row.element, sends[0].send.region) if sends else None
-                case Copy(given, region) if (row.element, region) in adders:
-                    source = (row.element, given)
+                    source = (sends[0].element.element, sends[0].send.region) if sends else None
+                case Copy(given, region) if (element.element, region) in adders:
+                    source = (element.element, given)
                 case _:
                     continue
             kernels = view.computed.get(source, []) if source is not None else []
-            yield row, place, adders[row.element, region], kernels[0] if kernels else None
+            yield element, place, adders[element.element, region], kernels[0] if kernels else None
 
 
 def output_findings(view: View) -> Iterator[Finding]:
     """Return outputs of the network that are not given whole, once in each replica."""
     given: dict[tuple[int, int], list[Box]] = {}
-    for row in view.program.elements:
-        for instruction in row.instructions:
+    for element in view.program.elements:
+        for instruction in element.instructions:
             if isinstance(instruction, Give):
-                key = row.replica, instruction.tensor
+                key = element.replica, instruction.tensor
                 given.setdefault(key, []).append(instruction.box)
     for replica in range(view.program.replicas):
         for tensor in dict.fromkeys(view.network.outputs):

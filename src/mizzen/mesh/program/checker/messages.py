@@ -15,10 +15,10 @@ def message_findings(view: View) -> Iterator[Finding]:
     """Return messages that are not sent once, or not received as they are sent."""
     for message, route in enumerate(view.program.routes):
         sends = view.sends.get(message, [])
-        if len(sends) != 1 or sends[0].row.element != route.source:
+        if len(sends) != 1 or sends[0].element.element != route.source:
             name = view.program.machine.element_name(route.source)
             must = f"it must be sent once, by {name}"
-            senders = ", ".join(view.place(each.row, each.place) for each in sends[:3])
+            senders = ", ".join(view.place(each.element, each.place) for each in sends[:3])
             came = f"not by {senders}" if sends else "and is not sent"
             yield Finding(Rule.MESSAGES, f"message {message}", must, came)
         else:
@@ -29,7 +29,7 @@ def _received(view: View, route: Route, sending: Sending) -> Iterator[Finding]:
     message = sending.send.message
     place = f"message {message}"
     receives = view.receives.get(message, [])
-    elements = {each.row.element for each in receives}
+    elements = {each.element.element for each in receives}
     for wrong, must in (
         (set(route.targets) - elements, "every target must receive it"),
         (elements - set(route.targets), "only targets must receive it"),
@@ -38,7 +38,7 @@ def _received(view: View, route: Route, sending: Sending) -> Iterator[Finding]:
             name = view.program.machine.element_name(min(wrong))
             does = "does not" if must.startswith("every") else "does"
             yield Finding(Rule.MESSAGES, place, must, f"{name} {does}")
-    region = sending.row.regions[sending.send.region]
+    region = sending.element.regions[sending.send.region]
     need = elements_of(sending.send.box) * view.item_bytes(region)
     if route.size_bytes != need:
         must = f"it must have the {need} bytes of {shown(sending.send.box)}"
@@ -50,15 +50,15 @@ def _received(view: View, route: Route, sending: Sending) -> Iterator[Finding]:
 def _same(view: View, sending: Sending, region: Region, each: Receiving) -> Iterator[Finding]:
     send: Send = sending.send
     receive: Receive = each.receive
-    target = each.row.regions[receive.region]
-    place = view.place(each.row, each.place)
+    target = each.element.regions[receive.region]
+    place = view.place(each.element, each.place)
     if (receive.box, target.tensor) != (send.box, region.tensor):
         must = f"message {send.message} must be {shown(send.box)} of tensor {region.tensor}"
         came = f"not {shown(receive.box)} of tensor {target.tensor}"
         yield Finding(Rule.MESSAGES, place, must, came)
-    if each.row.replica != sending.row.replica:
-        must = f"message {send.message} must be of an image of replica {each.row.replica}"
-        yield Finding(Rule.MESSAGES, place, must, f"not of replica {sending.row.replica}")
+    if each.element.replica != sending.element.replica:
+        must = f"message {send.message} must be of an image of replica {each.element.replica}"
+        yield Finding(Rule.MESSAGES, place, must, f"not of replica {sending.element.replica}")
 
 
 def route_findings(view: View) -> Iterator[Finding]:

@@ -22,8 +22,8 @@ from mizzen.mesh.program.program import (
 
 def operand_findings(view: View) -> Iterator[Finding]:
     """Return tiles whose operands are not there, and boxes that are read and not there."""
-    for row in view.program.elements:
-        yield from _Element(view, row).findings()
+    for element in view.program.elements:
+        yield from _Element(view, element).findings()
 
 
 def _holds(region: Region, box: Box) -> bool:
@@ -37,32 +37,32 @@ def _holds(region: Region, box: Box) -> bool:
 class _Element:
     """One image in one element, from the first instruction to the last."""
 
-    def __init__(self, view: View, row: ElementProgram) -> None:
+    def __init__(self, view: View, element: ElementProgram) -> None:
         self.view = view
-        self.row = row
+        self.element = element
         self.written: dict[int, list[Box]] = {}
         self.used: set[int] = set()
         self.computed: set[int] = set()
 
     def findings(self) -> Iterator[Finding]:
-        """Return what an element reads before it is written, or writes twice, in order."""
-        for place, instruction in enumerate(self.row.instructions):
+        """Return the boxes that are read before they are written, or written twice, in order."""
+        for place, instruction in enumerate(self.element.instructions):
             match instruction:
                 case Fetch(tensor, region):
-                    box = self.row.regions[region].box
+                    box = self.element.regions[region].box
                     yield from self._write(place, region, box or (), tensor)
                 case Receive(_, region, box):
-                    yield from self._write(place, region, box, self.row.regions[region].tensor)
+                    yield from self._write(place, region, box, self.element.regions[region].tensor)
                 case Copy(source, target, box):
                     yield from self._read(place, source, box)
-                    yield from self._write(place, target, box, self.row.regions[source].tensor)
+                    yield from self._write(place, target, box, self.element.regions[source].tensor)
                 case Compute():
                     yield from self._compute(place, instruction)
                 case Send(_, region, box):
                     yield from self._read(place, region, box)
                 case Give(tensor, region, box):
                     yield from self._read(place, region, box)
-                    if self.row.regions[region].tensor != tensor:
+                    if self.element.regions[region].tensor != tensor:
                         must = f"what is given must be tensor {tensor}"
                         came = f"region {region} has {self._called(region)}"
                         yield self._finding(place, must, came)
@@ -71,35 +71,35 @@ class _Element:
             yield self._finding(None, must, "and is not")
 
     def _finding(self, place: int | None, must: str, came: str) -> Finding:
-        return Finding(Rule.OPERANDS, self.view.place(self.row, place), must, came)
+        return Finding(Rule.OPERANDS, self.view.place(self.element, place), must, came)
 
     def _called(self, region: int) -> str:
-        row = self.row.regions[region]
-        if row.tensor is None:
-            return row.kind.value
-        return f"{row.kind.value} of tensor {row.tensor}"
+        held = self.element.regions[region]
+        if held.tensor is None:
+            return held.kind.value
+        return f"{held.kind.value} of tensor {held.tensor}"
 
     def _write(self, place: int, region: int, box: Box, tensor: int | None) -> Iterator[Finding]:
-        row = self.row.regions[region]
+        held = self.element.regions[region]
         wanted = RegionKind.SUMS if tensor is None else RegionKind.INPUT
-        if row.kind is not wanted or row.tensor != tensor:
+        if held.kind is not wanted or held.tensor != tensor:
             must = f"tensor {tensor}" if tensor is not None else "partial sums"
             must = f"{must} must be written into a region {wanted.value} of it"
             yield self._finding(place, must, f"not into {self._called(region)}")
-        elif not _holds(row, box):
+        elif not _holds(held, box):
             must = f"{shown(box)} must lie in region {region}"
-            yield self._finding(place, must, f"which holds {shown(row.box)}")
+            yield self._finding(place, must, f"which holds {shown(held.box)}")
         elif region in self.used:
             must = f"region {region} must be written before it is used"
             yield self._finding(place, must, "not afterwards")
         self.written.setdefault(region, []).append(box)
 
     def _read(self, place: int, region: int, box: Box) -> Iterator[Finding]:
-        row = self.row.regions[region]
-        if row.kind is not RegionKind.OUTPUT or not _holds(row, box):
+        held = self.element.regions[region]
+        if held.kind is not RegionKind.OUTPUT or not _holds(held, box):
             must = f"{shown(box)} must be part of an output"
             yield self._finding(
-                place, must, f"region {region} is {row.kind.value} {shown(row.box)}"
+                place, must, f"region {region} is {held.kind.value} {shown(held.box)}"
             )
         elif region not in self.computed:
             must = f"region {region} must be computed before it is read"
@@ -109,8 +109,8 @@ class _Element:
         kernel = compute.kernel
         layer = self.view.layer(kernel)
         needed = self.view.needed(kernel.layer, kernel.box, kernel.channels)
-        rows = zip(layer.inputs, needed, compute.operands, strict=True)
-        for tensor, box, region in rows:
+        operands = zip(layer.inputs, needed, compute.operands, strict=True)
+        for tensor, box, region in operands:
             yield from self._operand(place, tensor, box, region)
         yield from self._sums(place, compute)
         yield from self._output(place, compute)
@@ -127,10 +127,10 @@ class _Element:
                 must = f"the operand of tensor {tensor} must be {shown(box)}"
                 yield self._finding(place, must, f"not {name}")
             return
-        row = self.row.regions[region]
-        if row.kind is not RegionKind.INPUT or row.tensor != tensor or not _holds(row, box):
+        held = self.element.regions[region]
+        if held.kind is not RegionKind.INPUT or held.tensor != tensor or not _holds(held, box):
             must = f"the operand must hold {shown(box)} of tensor {tensor}"
-            came = f"region {region} holds {shown(row.box)}, {self._called(region)}"
+            came = f"region {region} holds {shown(held.box)}, {self._called(region)}"
             yield self._finding(place, must, came)
             return
         missing, twice = wrongly_written(box, self._boxes(region, len(box)))
@@ -147,10 +147,10 @@ class _Element:
             must = f"{kernel.adds_sums} regions of partial sums must be named"
             yield self._finding(place, must, f"not {list(compute.sums)}")
         for region in compute.sums:
-            row = self.row.regions[region]
-            if row.kind is not RegionKind.SUMS or row.box != kernel.box:
+            held = self.element.regions[region]
+            if held.kind is not RegionKind.SUMS or held.box != kernel.box:
                 must = f"partial sums must be of {shown(kernel.box)}"
-                came = f"region {region} is {row.kind.value} of {shown(row.box)}"
+                came = f"region {region} is {held.kind.value} of {shown(held.box)}"
                 yield self._finding(place, must, came)
             elif self.written.get(region, []) != [kernel.box]:
                 count = len(self.written.get(region, []))
@@ -158,7 +158,7 @@ class _Element:
                 yield self._finding(place, must, f"and is written {count} times")
 
     def _output(self, place: int, compute: Compute) -> Iterator[Finding]:
-        kernel, region = compute.kernel, self.row.regions[compute.output]
+        kernel, region = compute.kernel, self.element.regions[compute.output]
         tensor = None if kernel.gives_sums else self.view.layer(kernel).output
         wanted = (RegionKind.OUTPUT, tensor, kernel.box)
         if (region.kind, region.tensor, region.box) != wanted:

@@ -35,22 +35,22 @@ OF_TENSORS = frozenset({RegionKind.INPUT, RegionKind.OUTPUT})
 
 
 def structure_findings(program: MeshProgram) -> Iterator[Finding]:
-    """Return what a program names and does not have."""
+    """Return the places that a program names and does not have."""
     if program.replicas < 1:
         yield _finding("program", "replicas must be at least 1", f"not {program.replicas}")
     seen: set[int] = set()
-    for place, row in enumerate(program.elements):
+    for place, element in enumerate(program.elements):
         name = f"elements[{place}]"
-        if not 0 <= row.element < program.machine.elements:
+        if not 0 <= element.element < program.machine.elements:
             must = f"the element must be below {program.machine.elements}"
-            yield _finding(name, must, f"not {row.element}")
-        elif row.element in seen:
-            yield _finding(name, "an element must have one program", f"{row.element} has two")
-        if not 0 <= row.replica < program.replicas:
+            yield _finding(name, must, f"not {element.element}")
+        elif element.element in seen:
+            yield _finding(name, "an element must have one program", f"{element.element} has two")
+        if not 0 <= element.replica < program.replicas:
             must = f"the replica must be below {program.replicas}"
-            yield _finding(name, must, f"not {row.replica}")
-        seen.add(row.element)
-        yield from _Element(program, row, name).findings()
+            yield _finding(name, must, f"not {element.replica}")
+        seen.add(element.element)
+        yield from _Element(program, element, name).findings()
     yield from _routes(program)
 
 
@@ -72,16 +72,16 @@ def _routes(program: MeshProgram) -> Iterator[Finding]:
 
 
 class _Element:
-    def __init__(self, program: MeshProgram, row: ElementProgram, name: str) -> None:
+    def __init__(self, program: MeshProgram, element: ElementProgram, name: str) -> None:
         self.program = program
         self.network = program.network
-        self.row = row
+        self.element = element
         self.name = name
 
     def findings(self) -> Iterator[Finding]:
-        for index, region in enumerate(self.row.regions):
+        for index, region in enumerate(self.element.regions):
             yield from self._region(f"{self.name}.regions[{index}]", region)
-        for index, instruction in enumerate(self.row.instructions):
+        for index, instruction in enumerate(self.element.instructions):
             place = f"{self.name}.instructions[{index}]"
             yield from self._instruction(place, instruction)
 
@@ -145,7 +145,7 @@ class _Element:
                 yield from self._kernel(place, instruction)
 
     def _regions(self, place: str, regions: list[int]) -> Iterator[Finding]:
-        count = len(self.row.regions)
+        count = len(self.element.regions)
         for region in regions:
             if not 0 <= region < count:
                 yield _finding(place, f"regions must be below {count}", f"not {region}")

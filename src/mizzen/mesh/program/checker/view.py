@@ -30,7 +30,7 @@ KEPT = 1 << 14
 class Sending:
     """A `Send`: the program that has it, and its place among the instructions."""
 
-    row: ElementProgram
+    element: ElementProgram
     place: int
     send: Send
 
@@ -39,7 +39,7 @@ class Sending:
 class Receiving:
     """A `Receive`: the program that has it, and its place among the instructions."""
 
-    row: ElementProgram
+    element: ElementProgram
     place: int
     receive: Receive
 
@@ -60,16 +60,18 @@ class View:
     )
 
     def __post_init__(self) -> None:
-        for row in self.program.elements:
-            for place, instruction in enumerate(row.instructions):
+        for element in self.program.elements:
+            for place, instruction in enumerate(element.instructions):
                 match instruction:
                     case Send(message):
-                        self.sends.setdefault(message, []).append(Sending(row, place, instruction))
+                        self.sends.setdefault(message, []).append(
+                            Sending(element, place, instruction)
+                        )
                     case Receive(message):
-                        found = Receiving(row, place, instruction)
-                        self.receives.setdefault(message, []).append(found)
+                        receiving = Receiving(element, place, instruction)
+                        self.receives.setdefault(message, []).append(receiving)
                     case Compute(kernel, output=output):
-                        self.computed.setdefault((row.element, output), []).append(kernel)
+                        self.computed.setdefault((element.element, output), []).append(kernel)
                     case _:
                         pass
         self.needed = cache(self._needed)
@@ -79,9 +81,9 @@ class View:
         """The network."""
         return self.program.network
 
-    def place(self, row: ElementProgram, instruction: int | None = None) -> str:
+    def place(self, element: ElementProgram, instruction: int | None = None) -> str:
         """Return how an element, or one of its instructions, is called."""
-        name = self.program.machine.element_name(row.element)
+        name = self.program.machine.element_name(element.element)
         return name if instruction is None else f"{name}, instruction {instruction}"
 
     def layer(self, kernel: Kernel) -> Layer:
@@ -99,10 +101,10 @@ class View:
 
     def computes(self) -> Iterator[tuple[ElementProgram, int, Compute]]:
         """Return every `Compute` with its program and its place there."""
-        for row in self.program.elements:
-            for place, instruction in enumerate(row.instructions):
+        for element in self.program.elements:
+            for place, instruction in enumerate(element.instructions):
                 if isinstance(instruction, Compute):
-                    yield row, place, instruction
+                    yield element, place, instruction
 
 
 @lru_cache(KEPT)

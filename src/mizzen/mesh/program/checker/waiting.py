@@ -24,14 +24,14 @@ SHOWN = 8
 
 def waiting_findings(view: View) -> Iterator[Finding]:
     """Return the elements that wait for each other."""
-    rows = view.program.elements
-    steps = [0] * len(rows)
+    elements = view.program.elements
+    steps = [0] * len(elements)
     sent: set[int] = set()
     waiting: dict[int, list[int]] = {}
-    ready = deque(range(len(rows)))
+    ready = deque(range(len(elements)))
     while ready:
         index = ready.popleft()
-        instructions = rows[index].instructions
+        instructions = elements[index].instructions
         while steps[index] < len(instructions):
             instruction = instructions[steps[index]]
             if isinstance(instruction, Receive) and instruction.message not in sent:
@@ -48,7 +48,7 @@ def waiting_findings(view: View) -> Iterator[Finding]:
 
 def _circle(view: View, stuck: dict[int, int]) -> Finding:
     """Return who waits for whom, from the first element that waits."""
-    index_of = {row.element: index for index, row in enumerate(view.program.elements)}
+    index_of = {element.element: index for index, element in enumerate(view.program.elements)}
     path: list[str] = []
     seen: set[int] = set()
     index: int | None = min(stuck)

@@ -1,4 +1,4 @@
-"""The container: a header in JSON, arrays behind it, a checksum at the end."""
+"""The container: a header in JSON, arrays after it, a checksum at the end."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def pack(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
     for name, array in arrays.items():
         data = np.ascontiguousarray(array).tobytes()
         data += bytes(-len(data) % ALIGNMENT_BYTES)
-        row = {"type": array.dtype.str, "shape": list(array.shape), "offset": offset}
-        places[name] = row
+        entry = {"type": array.dtype.str, "shape": list(array.shape), "offset": offset}
+        places[name] = entry
         payload.append(data)
         offset += len(data)
     text = json.dumps({**header, "arrays": places}, separators=(",", ":")).encode()

@@ -21,7 +21,7 @@ Offset = Annotated[int, Field(ge=-(1 << 24), le=1 << 24)]
 
 
 class ArrayPlace(Section):
-    """Where an array lies behind the header."""
+    """Where an array lies after the header."""
 
     type: str
     shape: Annotated[tuple[Index, ...], Field(max_length=2)]

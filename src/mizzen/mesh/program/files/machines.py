@@ -58,9 +58,11 @@ MOST_PLACES = 1 << 20
 
 
 def machine_header(machine: Machine) -> dict[str, Any]:
-    """Return what of a machine is in the header."""
+    """Return the header's part about a machine."""
     plain = {
-        row.name: getattr(machine, row.name) for row in fields(machine) if row.name not in TABLES
+        field.name: getattr(machine, field.name)
+        for field in fields(machine)
+        if field.name not in TABLES
     }
     kinds = [asdict(kind) for kind in machine.kinds]
     for kind in kinds:

@@ -30,12 +30,12 @@ FEATURE_MAP, MATRICES = 4, 3
 
 
 def network_header(network: Network) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return what of a network is in the header, and its constants, each once."""
+    """Return the header's part about a network, and its constants, each once."""
     constants: dict[str, Array] = {}
     layers = [_layer_header(layer, constants) for layer in network.layers]
     tensors = [
-        {"name": row.name, "shape": list(row.shape), "item_bytes": row.item_bytes}
-        for row in network.tensors
+        {"name": tensor.name, "shape": list(tensor.shape), "item_bytes": tensor.item_bytes}
+        for tensor in network.tensors
     ]
     return {
         "name": network.name,
@@ -96,14 +96,14 @@ def _plain(chain: Graph) -> Graph:
 
 def read_network(part: NetworkPart, arrays: Arrays) -> Network:
     """Return the network of a file. E538 for layers that do not fit their tensors."""
-    tensors = tuple(Tensor(row.name, row.shape, row.item_bytes) for row in part.tensors)
+    tensors = tuple(Tensor(each.name, each.shape, each.item_bytes) for each in part.tensors)
     for index, tensor in enumerate(tensors):
         if math.prod(tensor.shape) > MOST_ELEMENTS:
             field = f"network.tensors[{index}].shape"
             raise wrong(arrays.name, field, f"at most {MOST_ELEMENTS} elements", tensor.shape)
     layers = tuple(
-        _layer(arrays, f"network.layers[{index}]", row, tensors)
-        for index, row in enumerate(part.layers)
+        _layer(arrays, f"network.layers[{index}]", layer, tensors)
+        for index, layer in enumerate(part.layers)
     )
     network = Network(part.name, tensors, layers, part.inputs, part.outputs)
     for field, must, came in _order(network):
@@ -117,25 +117,25 @@ def _edges(arrays: Arrays, part: NetworkPart, network: Network) -> Edges | None:
         return None
     sides: list[list[Edge]] = []
     for side, tensors in (("inputs", network.inputs), ("outputs", network.outputs)):
-        rows: tuple[EdgePart, ...] = getattr(part.edges, side)
-        if len(rows) != len(tensors):
-            raise wrong(arrays.name, f"network.edges.{side}", f"{len(tensors)} rows", len(rows))
-        found: list[Edge] = []
-        for index, (row, tensor) in enumerate(zip(rows, tensors, strict=True)):
-            moves = tuple(Move(move.shape, move.order) for move in row.moves)
-            edge = Edge(row.shape, moves, row.scale, row.zero_point)
+        entries: tuple[EdgePart, ...] = getattr(part.edges, side)
+        if len(entries) != len(tensors):
+            raise wrong(arrays.name, f"network.edges.{side}", f"{len(tensors)} rows", len(entries))
+        edges: list[Edge] = []
+        for index, (entry, tensor) in enumerate(zip(entries, tensors, strict=True)):
+            moves = tuple(Move(move.shape, move.order) for move in entry.moves)
+            edge = Edge(entry.shape, moves, entry.scale, entry.zero_point)
             shape = network.tensors[tensor].shape
-            first, last = (row.shape, shape) if side == "inputs" else (shape, row.shape)
+            first, last = (entry.shape, shape) if side == "inputs" else (shape, entry.shape)
             if not edge.leads(first, last):
                 field = f"network.edges.{side}[{index}]"
-                raise wrong(arrays.name, field, f"moves from {first} to {last}", row.moves)
-            found.append(edge)
-        sides.append(found)
+                raise wrong(arrays.name, field, f"moves from {first} to {last}", entry.moves)
+            edges.append(edge)
+        sides.append(edges)
     return Edges(*sides)
 
 
 def _order(network: Network) -> Iterator[tuple[str, str, object]]:
-    """Return what is wrong with the order of layers: each tensor is there before it is taken."""
+    """Return the faults in the order of layers: each tensor is there before it is taken."""
     there: set[int] = set()
     for index, tensor in enumerate(network.inputs):
         if tensor >= len(network.tensors) or tensor in there:
@@ -179,7 +179,7 @@ def _layer(arrays: Arrays, field: str, part: LayerPart, tensors: tuple[Tensor, .
 
 
 def _form(layer: Layer, tensors: tuple[Tensor, ...]) -> Iterator[tuple[str, str, object]]:
-    """Return what of a layer does not fit its kind."""
+    """Return the fields of a layer that do not fit its kind."""
     shapes = [tensors[index].shape for index in layer.inputs]
     output = tensors[layer.output].shape
     if not shapes:
@@ -193,7 +193,7 @@ def _form(layer: Layer, tensors: tuple[Tensor, ...]) -> Iterator[tuple[str, str,
         case LayerKind.MATMUL:
             yield from _matmul(shapes, output)
         case LayerKind.MOVEMENT:
-            ranks = [len(row) for row in (*shapes, *layer.offsets)]
+            ranks = [len(extents) for extents in (*shapes, *layer.offsets)]
             if len(layer.offsets) != len(shapes) or set(ranks) != {len(output)}:
                 yield "offsets", f"{len(shapes)} of {len(output)} numbers", layer.offsets
         case LayerKind.REDUCTION:
@@ -239,8 +239,8 @@ def _matmul(
     if ranks != [MATRICES] * 3:
         yield "inputs", "two of three dimensions", [list(shape) for shape in shapes]
         return
-    (batch, rows, depth), right = shapes[:2]
-    if right != (batch, depth, output[2]) or output[:2] != (batch, rows):
+    (batch, lines, depth), right = shapes[:2]
+    if right != (batch, depth, output[2]) or output[:2] != (batch, lines):
         yield "inputs", f"of a product of {list(output)}", [list(shape) for shape in shapes]
     yield from _beside(shapes[2:], output)
 

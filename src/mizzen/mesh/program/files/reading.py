@@ -37,25 +37,25 @@ def parse_program(content: bytes, name: str) -> MeshProgram:
     from mizzen.mesh.program.files.header import Header
 
     header, payload = unpack(content, name)
-    found = parse(Header, header, name, FORM)
-    places = {key: (row.type, row.shape, row.offset) for key, row in found.arrays.items()}
+    parsed = parse(Header, header, name, FORM)
+    places = {key: (entry.type, entry.shape, entry.offset) for key, entry in parsed.arrays.items()}
     arrays = Arrays(name, places)
     arrays.payload = payload
-    machine = read_machine(found.machine, arrays)
-    network = read_network(found.network, arrays)
+    machine = read_machine(parsed.machine, arrays)
+    network = read_network(parsed.network, arrays)
     elements, routes = decode(arrays)
-    streams = _streams(arrays, found.streams)
-    program = MeshProgram(machine, network, found.replicas, elements, routes, streams)
+    streams = _streams(arrays, parsed.streams)
+    program = MeshProgram(machine, network, parsed.replicas, elements, routes, streams)
     for finding in structure_findings(program):
         raise fail("E538", f"{name}, {finding}", help=FORM.help)
     return program
 
 
-def _streams(arrays: Arrays, rows: Sequence[StreamPart]) -> dict[tuple[str, Kernel], bytes]:
+def _streams(arrays: Arrays, streams: Sequence[StreamPart]) -> dict[tuple[str, Kernel], bytes]:
     return {
         (
-            row.npu,
-            Kernel(row.layer, row.box, row.channels, row.adds_sums, row.gives_sums),
-        ): arrays.take(row.array, "|u1").tobytes()
-        for row in rows
+            stream.npu,
+            Kernel(stream.layer, stream.box, stream.channels, stream.adds_sums, stream.gives_sums),
+        ): arrays.take(stream.array, "|u1").tobytes()
+        for stream in streams
     }

@@ -65,11 +65,11 @@ class _Writer:
 
     def tables(self, program: MeshProgram) -> dict[str, Array]:
         """Return the arrays of a program, by name."""
-        for row in program.elements:
-            counts = len(row.regions), len(row.instructions)
-            self.rows["elements"].append((row.element, row.replica, *counts))
-            self.rows["regions"].extend(map(self._region, row.regions))
-            self.rows["instructions"].extend(map(self._instruction, row.instructions))
+        for element in program.elements:
+            counts = len(element.regions), len(element.instructions)
+            self.rows["elements"].append((element.element, element.replica, *counts))
+            self.rows["regions"].extend(map(self._region, element.regions))
+            self.rows["instructions"].extend(map(self._instruction, element.instructions))
         for route in program.routes:
             counts = len(route.targets), len(route.links)
             self.rows["routes"].append((route.source, route.size_bytes, *counts))
@@ -87,14 +87,14 @@ class _Writer:
     def _box(self, box: Box | None) -> int:
         return NONE if box is None else self.boxes.setdefault(box, len(self.boxes))
 
-    def _region(self, row: Region) -> tuple[int, ...]:
-        kind = REGION_KINDS.index(row.kind)
-        tensor = NONE if row.tensor is None else row.tensor
-        return kind, row.address, row.slot_bytes, row.slots, tensor, self._box(row.box)
+    def _region(self, region: Region) -> tuple[int, ...]:
+        kind = REGION_KINDS.index(region.kind)
+        tensor = NONE if region.tensor is None else region.tensor
+        return kind, region.address, region.slot_bytes, region.slots, tensor, self._box(region.box)
 
-    def _instruction(self, row: Instruction) -> tuple[int, ...]:
-        operation = OPERATIONS.index(type(row))
-        match row:
+    def _instruction(self, instruction: Instruction) -> tuple[int, ...]:
+        operation = OPERATIONS.index(type(instruction))
+        match instruction:
             case Fetch(tensor, region):
                 return operation, tensor, region, NONE
             case Receive(first, second, box) | Send(first, second, box):
@@ -102,18 +102,22 @@ class _Writer:
             case Copy(first, second, box) | Give(first, second, box):
                 return operation, first, second, self._box(box)
             case Compute():
-                self.rows["computes"].append(self._compute(row))
-                named = (NONE if each is None else each for each in row.operands)
-                self.rows["compute_regions"].extend((*named, *row.sums))
+                self.rows["computes"].append(self._compute(instruction))
+                named = (NONE if each is None else each for each in instruction.operands)
+                self.rows["compute_regions"].extend((*named, *instruction.sums))
                 return operation, len(self.rows["computes"]) - 1, NONE, NONE
 
-    def _compute(self, row: Compute) -> tuple[int, ...]:
-        kernel, work = row.kernel, row.work
+    def _compute(self, compute: Compute) -> tuple[int, ...]:
+        kernel, work = compute.kernel, compute.work
         start, stop = kernel.channels or (NONE, NONE)
         return (
             *(kernel.layer, self._box(kernel.box), start, stop, kernel.adds_sums),
-            *(int(kernel.gives_sums), len(row.operands), len(row.sums)),
-            *(NONE if row.constants is None else row.constants, row.output, row.cycles),
+            *(int(kernel.gives_sums), len(compute.operands), len(compute.sums)),
+            *(
+                NONE if compute.constants is None else compute.constants,
+                compute.output,
+                compute.cycles,
+            ),
             *(WORK_KINDS.index(work.kind), work.pixels, work.channels, work.taps),
             *(work.operands, work.partials),
         )
@@ -142,7 +146,7 @@ class _Reader:
 
     def _column(self, table: str, column: str) -> Iterator[int]:
         place = COLUMNS[table].index(column)
-        return (row[place] for row in self.rows[table])
+        return (entry[place] for entry in self.rows[table])
 
     def _starts(
         self, table: str, columns: Sequence[str], parts: str, count: int
@@ -151,9 +155,9 @@ class _Reader:
         starts: list[list[int]] = []
         total = 0
         lengths = zip(*(self._column(table, column) for column in columns), strict=True)
-        for place, row in enumerate(lengths):
+        for place, counts in enumerate(lengths):
             here: list[int] = []
-            for column, length in zip(columns, row, strict=True):
+            for column, length in zip(columns, counts, strict=True):
                 if not 0 <= length <= len(self.rows[parts]):
                     must = f"from 0 to {len(self.rows[parts])}"
                     raise wrong(self.name, f"{table}[{place}].{column}", must, length)
@@ -165,7 +169,7 @@ class _Reader:
         return starts
 
     def _boxes(self) -> list[Box]:
-        spans, boxes, first = [tuple(row) for row in self.rows["spans"]], list[Box](), 0
+        spans, boxes, first = [tuple(span) for span in self.rows["spans"]], list[Box](), 0
         for place, rank in enumerate(self.rows["box_ranks"]):
             if not 0 <= rank <= len(spans) - first:
                 must = f"from 0 to {len(spans) - first}"
@@ -190,25 +194,25 @@ class _Reader:
 
     def elements(self) -> tuple[ElementProgram, ...]:
         """Return the programs of all elements."""
-        regions = [self._region(place, row) for place, row in enumerate(self.rows["regions"])]
+        regions = [self._region(place, entry) for place, entry in enumerate(self.rows["regions"])]
         instructions = [
-            self._instruction(f"instructions[{place}]", *row)
-            for place, row in enumerate(self.rows["instructions"])
+            self._instruction(f"instructions[{place}]", *entry)
+            for place, entry in enumerate(self.rows["instructions"])
         ]
         of_regions = self._starts("elements", ["regions"], "regions", len(regions))
         of_rows = self._starts("elements", ["instructions"], "instructions", len(instructions))
         return tuple(
             ElementProgram(
-                row[0],
-                row[1],
+                entry[0],
+                entry[1],
                 tuple(regions[slice(*of_regions[place])]),
                 tuple(instructions[slice(*of_rows[place])]),
             )
-            for place, row in enumerate(self.rows["elements"])
+            for place, entry in enumerate(self.rows["elements"])
         )
 
-    def _region(self, place: int, row: list[int]) -> Region:
-        kind, address, slot_bytes, slots, tensor, box = row
+    def _region(self, place: int, entry: list[int]) -> Region:
+        kind, address, slot_bytes, slots, tensor, box = entry
         return Region(
             self._choice(f"regions[{place}].kind", kind, REGION_KINDS),
             address,
@@ -234,29 +238,29 @@ class _Reader:
 
     def _compute(self, place: int) -> Compute:
         field = f"computes[{place}]"
-        row = dict(zip(COLUMNS["computes"], self.rows["computes"][place], strict=True))
+        values = dict(zip(COLUMNS["computes"], self.rows["computes"][place], strict=True))
         operands, sums, end = self.compute_starts[place]
         regions = self.rows["compute_regions"]
-        channels = row["channels_from"], row["channels_to"]
+        channels = values["channels_from"], values["channels_to"]
         kernel = Kernel(
-            row["layer"],
-            self._box(f"{field}.box", row["box"]),
+            values["layer"],
+            self._box(f"{field}.box", values["box"]),
             None if channels == (NONE, NONE) else channels,
-            row["adds_sums"],
-            self._choice(f"{field}.gives_sums", row["gives_sums"], (False, True)),
+            values["adds_sums"],
+            self._choice(f"{field}.gives_sums", values["gives_sums"], (False, True)),
         )
         work = Work(
-            self._choice(f"{field}.work_kind", row["work_kind"], WORK_KINDS),
-            *(row[name] for name in ("pixels", "channels", "taps", "work_operands", "partials")),
+            self._choice(f"{field}.work_kind", values["work_kind"], WORK_KINDS),
+            *(values[name] for name in ("pixels", "channels", "taps", "work_operands", "partials")),
         )
         return Compute(
             kernel,
             tuple(None if each == NONE else each for each in regions[operands:sums]),
             tuple(regions[sums:end]),
-            None if row["constants"] == NONE else row["constants"],
-            row["output"],
+            None if values["constants"] == NONE else values["constants"],
+            values["output"],
             work,
-            row["cycles"],
+            values["cycles"],
         )
 
     def routes(self) -> tuple[Route, ...]:
@@ -265,10 +269,10 @@ class _Reader:
         links = self._starts("routes", ["links"], "route_links", len(self.rows["routes"]))
         return tuple(
             Route(
-                row[0],
+                entry[0],
                 tuple(self.rows["route_targets"][slice(*targets[place])]),
                 tuple(self.rows["route_links"][slice(*links[place])]),
-                row[1],
+                entry[1],
             )
-            for place, row in enumerate(self.rows["routes"])
+            for place, entry in enumerate(self.rows["routes"])
         )

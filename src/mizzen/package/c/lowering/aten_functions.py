@@ -132,13 +132,13 @@ def modulo(operation: Binary) -> Rule:
     """Return the rule of what is left of a division of integers."""
 
     def rule(given: Given) -> None:
-        row = given.row(given.output())
-        given.must(row.dtype.kind in "iu", "numbers must be integers")
+        tensor = given.row(given.output())
+        given.must(tensor.dtype.kind in "iu", "numbers must be integers")
         operands: list[int] = []
         for name in ("self", "other"):
             argument = given.arguments.get(name)
             constant = isinstance(argument, int)
-            operands.append(given.lowering.constant(given.whole(name), row.dtype) if constant
+            operands.append(given.lowering.constant(given.whole(name), tensor.dtype) if constant
                             else given.tensor(name))  # fmt: skip
         emit_binary(given, operation, operands[0], operands[1], given.output())
 

@@ -49,8 +49,8 @@ def convolution(given: Given) -> None:
         across = (area, target[1] * area) if groups == 1 else (area * depth, area)
         strides, first = (0, across[0], -taps[1], -1, across[1]), area - 1
     axes = _Axes(given, turned)
-    rows, columns = (axes.span(axis, shape, target, taps) for axis in range(2))
-    window = Window(shape[0], target[1], shape[1], rows, columns,
+    lines, columns = (axes.span(axis, shape, target, taps) for axis in range(2))
+    window = Window(shape[0], target[1], shape[1], lines, columns,
                     planar_strides(shape), planar_strides(target))  # fmt: skip
     weights = Weights(weight, depth, count, strides, first)
     convolve(given, source, weights, bias, window, EXACT)
@@ -75,11 +75,11 @@ class _Axes:
         return Span(*sizes, stride, dilation, pad)
 
     def _option(self, name: str, axis: int, default: int) -> int:
-        found = self.given.wholes(name, (default,))
-        if len(found) == 2:
-            return found[axis]
+        values = self.given.wholes(name, (default,))
+        if len(values) == 2:
+            return values[axis]
         one_axis = len(self.given.row(self.given.output()).shape) == 3
-        return default if one_axis and axis == 0 else found[0]
+        return default if one_axis and axis == 0 else values[0]
 
 
 def _planar(given: Given, index: int) -> Shape:
@@ -106,8 +106,8 @@ def product_and_sum(given: Given) -> None:
     """addmm: a product of matrices, plus what broadcasts to it."""
     one, other = given.tensor("mat1"), given.tensor("mat2")
     given.must(given.get("alpha", 1) == 1 and given.get("beta", 1) == 1, "alpha, beta must be 1")
-    row = given.row(given.output())
-    target = given.lowering.temporary(row.shape, row.dtype)
+    output = given.row(given.output())
+    target = given.lowering.temporary(output.shape, output.dtype)
     matrices(given, one, other, (False, False), EXACT, target)
     emit_binary(given, Binary.ADD, target, given.tensor("self"), given.output())
 
@@ -133,7 +133,7 @@ def _hangs_over(span: Span) -> bool:
 
 
 def greatest(given: Given) -> None:
-    """max_pool2d_with_indices, whose indices nobody wants."""
+    """max_pool2d_with_indices, whose indices nothing takes."""
     given.must(given.wanted(1) is None, "indices must not be wanted")
     source = given.tensor("self")
     emit_pool(given, source, Pool.MAXIMUM, _pool_window(given, source), 0, _limits(given, source))
@@ -153,8 +153,8 @@ def adaptive(given: Given) -> None:
     shape, target = _image(given, source), _image(given, given.output())
     sizes = tuple(zip(shape[2:], target[2:], strict=True))
     given.must(all(size % wanted == 0 for size, wanted in sizes), "windows must have one size")
-    rows, columns = (Span(wanted, size // wanted, size, size // wanted) for size, wanted in sizes)
-    window = Window(shape[0], shape[1], shape[1], rows, columns,
+    lines, columns = (Span(wanted, size // wanted, size, size // wanted) for size, wanted in sizes)
+    window = Window(shape[0], shape[1], shape[1], lines, columns,
                     planar_strides(shape), planar_strides(target))  # fmt: skip
     emit_pool(given, source, Pool.AVERAGE, window, 0, NO_LIMITS)
 
@@ -164,12 +164,12 @@ def _pool_window(given: Given, source: int) -> Window:
     taps = _two(given.wholes("kernel_size"))
     strides = _two(given.wholes("stride", ()) or taps)
     pads, dilations = _two(given.wholes("padding", (0,))), _two(given.wholes("dilation", (1,)))
-    rows, columns = (
+    lines, columns = (
         Span(target[2 + axis], taps[axis], shape[2 + axis], strides[axis], dilations[axis],
              pads[axis])
         for axis in range(2)
     )  # fmt: skip
-    return Window(shape[0], shape[1], shape[1], rows, columns,
+    return Window(shape[0], shape[1], shape[1], lines, columns,
                   planar_strides(shape), planar_strides(target))  # fmt: skip
 
 
@@ -185,13 +185,13 @@ def _two(numbers: Sequence[int]) -> tuple[int, int]:
 
 
 def normalized_rows(given: Given) -> None:
-    """native_layer_norm, whose mean and factor nobody wants."""
+    """native_layer_norm, whose mean and factor nothing takes."""
     length = math.prod(given.wholes("normalized_shape"))
     _normalize(given, length, 1, 1)
 
 
 def normalized_groups(given: Given) -> None:
-    """native_group_norm, whose mean and factor nobody wants."""
+    """native_group_norm, whose mean and factor nothing takes."""
     channels, area, groups = (given.whole(name) for name in ("C", "HxW", "group"))
     _normalize(given, channels // groups * area, groups, area)
 
@@ -202,7 +202,7 @@ def _normalize(given: Given, length: int, groups: int, sharing: int) -> None:
     source = given.tensor("input")
     given.must(given.row(source).dtype == np.float32, "numbers must be float32")
     held = [given.arguments.get(name) for name in ("weight", "bias")]
-    tensors = [row if isinstance(row, TensorArgument) else None for row in held]
+    tensors = [argument if isinstance(argument, TensorArgument) else None for argument in held]
     arguments = (ref(source), *tensors, length, groups, sharing, given.real("eps"))
     given.emit("normalize", arguments, (given.output(),))
 
@@ -210,7 +210,7 @@ def _normalize(given: Given, length: int, groups: int, sharing: int) -> None:
 def normalized_batch(given: Given) -> None:
     """Batch normalization with constant statistics: one factor and one summand a channel."""
     source = given.tensor("input")
-    row = given.row(source)
+    tensor = given.row(source)
     mean, variance = (
         given.held(given.tensor(name)).astype(np.float64) for name in ("running_mean",
                                                                         "running_var")
@@ -221,9 +221,9 @@ def normalized_batch(given: Given) -> None:
     summand = -mean * factor
     if given.arguments.get("bias") is not None:
         summand += given.held(given.tensor("bias"))
-    shape = (-1, *[1] * (len(row.shape) - 2))
-    target = given.lowering.temporary(row.shape, row.dtype)
-    scales, offsets = (given.lowering.constant(numbers.reshape(shape), row.dtype)
+    shape = (-1, *[1] * (len(tensor.shape) - 2))
+    target = given.lowering.temporary(tensor.shape, tensor.dtype)
+    scales, offsets = (given.lowering.constant(numbers.reshape(shape), tensor.dtype)
                        for numbers in (factor, summand))  # fmt: skip
     emit_binary(given, Binary.MULTIPLY, source, scales, target)
     emit_binary(given, Binary.ADD, target, offsets, given.output())

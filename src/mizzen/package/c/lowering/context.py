@@ -42,7 +42,7 @@ class Lowering:
         self.tabulate = tabulate
         self.tensors: list[DeviceTensor] = list(program.tensors)
         self.calls: list[NpuCall | KernelCall] = []
-        self.kept = {row.read for row in program.states}
+        self.kept = {state.read for state in program.states}
         self._constants: dict[tuple[bytes, Shape, str], int] = {}
 
     def constant(self, data: npt.ArrayLike, dtype: npt.DTypeLike) -> int:
@@ -51,8 +51,8 @@ class Lowering:
         key = (array.tobytes(), array.shape, array.dtype.name)
         if key not in self._constants:
             self._constants[key] = len(self.tensors)
-            row = DeviceTensor("constant", array.shape, array.dtype, data=array)
-            self.tensors.append(row)
+            tensor = DeviceTensor("constant", array.shape, array.dtype, data=array)
+            self.tensors.append(tensor)
         return self._constants[key]
 
     def temporary(self, shape: Sequence[int], dtype: npt.DTypeLike) -> int:
@@ -68,7 +68,7 @@ class Lowering:
         origin: Origin | None,
     ) -> None:
         """Add a call of one of the runtime's kernels, its arguments by place."""
-        named = tuple((str(place), row) for place, row in enumerate(arguments))
+        named = tuple((str(place), argument) for place, argument in enumerate(arguments))
         self.calls.append(KernelCall(kernel, named, tuple(outputs), origin))
 
 
@@ -86,7 +86,7 @@ class Given:
         return self.call.operator
 
     def row(self, index: int) -> DeviceTensor:
-        """Return what a tensor is."""
+        """Return the description of a tensor."""
         return self.lowering.tensors[index]
 
     def tensor(self, name: str) -> int:
@@ -105,10 +105,10 @@ class Given:
 
     def present(self, name: str = "inputs") -> tuple[int, ...]:
         """Return the tensors that an argument lists, all of which must be there."""
-        found = self.tensors(name)
-        if any(index is None for index in found):
+        indices = self.tensors(name)
+        if any(index is None for index in indices):
             raise self.refused(f"{name} must all be given")
-        return tuple(index for index in found if index is not None)
+        return tuple(index for index in indices if index is not None)
 
     def get(self, name: str, default: Number = None) -> Number:
         """Return a number, or `default` where nothing is said."""
@@ -148,13 +148,13 @@ class Given:
 
     def output(self, place: int = 0) -> int:
         """Return an output that must be wanted."""
-        found = self.wanted(place)
-        if found is None:
+        index = self.wanted(place)
+        if index is None:
             raise self.refused(f"output {place} must be wanted")
-        return found
+        return index
 
     def wanted(self, place: int) -> int | None:
-        """Return an output, or None if nobody wants it."""
+        """Return an output, or None if nothing takes it."""
         return self.call.outputs[place] if place < len(self.call.outputs) else None
 
     def is_kept(self, index: int) -> bool:

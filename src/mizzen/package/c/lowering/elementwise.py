@@ -74,11 +74,13 @@ def emit_binary(
 
     limits  least and greatest of a real output that has any
     """
-    rows = [given.row(index) for index in (a, b)]
-    given.must(rows[0].dtype == rows[1].dtype, "both must have one type")
-    given.must(rows[0].dtype != np.float64, "numbers must have 32 bits, not 64")
-    shape = broadcast_shape(rows[0].shape, rows[1].shape)
-    extents, *strides = folded(shape, *(broadcast_strides(row.shape, shape) for row in rows))
+    tensors = [given.row(index) for index in (a, b)]
+    given.must(tensors[0].dtype == tensors[1].dtype, "both must have one type")
+    given.must(tensors[0].dtype != np.float64, "numbers must have 32 bits, not 64")
+    shape = broadcast_shape(tensors[0].shape, tensors[1].shape)
+    extents, *strides = folded(
+        shape, *(broadcast_strides(tensor.shape, shape) for tensor in tensors)
+    )
     given.emit("binary", (int(operation), ref(a), ref(b), extents, *strides, *limits), (output,))
 
 
@@ -117,18 +119,18 @@ def hardtanh(given: Given) -> None:
 
 
 def _limit(given: Given, low: object, high: object) -> None:
-    row = given.row(given.output())
-    source = _operand(given, "self", row.dtype)
+    output = given.row(given.output())
+    source = _operand(given, "self", output.dtype)
     steps = [(Binary.MAXIMUM, low, "min"), (Binary.MINIMUM, high, "max")]
-    kept = [row for row in steps if row[1] is not None]
+    kept = [step for step in steps if step[1] is not None]
     for place, (operation, limit, name) in enumerate(kept):
         last = place == len(kept) - 1
-        target = given.output() if last else given.lowering.temporary(row.shape, row.dtype)
+        target = given.output() if last else given.lowering.temporary(output.shape, output.dtype)
         if isinstance(limit, TensorArgument):
-            held = _operand(given, name, row.dtype)
+            held = _operand(given, name, output.dtype)
         else:
             assert isinstance(limit, int | float), limit
-            held = given.lowering.constant(limit, row.dtype)
+            held = given.lowering.constant(limit, output.dtype)
         emit_binary(given, operation, source, held, target)
         source = target
 
@@ -143,8 +145,10 @@ def chosen(given: Given) -> None:
 def emit_select(given: Given, condition: int, one: int, other: int) -> None:
     """Add a call of the kernel `select`; shapes broadcast."""
     shape = given.row(given.output()).shape
-    rows = [given.row(index) for index in (condition, one, other)]
-    extents, *strides = folded(shape, *(broadcast_strides(row.shape, shape) for row in rows))
+    tensors = [given.row(index) for index in (condition, one, other)]
+    extents, *strides = folded(
+        shape, *(broadcast_strides(tensor.shape, shape) for tensor in tensors)
+    )
     arguments = (ref(condition), ref(one), ref(other), extents, *strides)
     given.emit("select", arguments, (given.output(),))
 
@@ -210,20 +214,22 @@ def _operand(given: Given, name: str, dtype: npt.DTypeLike) -> int:
     argument = given.arguments.get(name)
     if not isinstance(argument, TensorArgument):
         return given.lowering.constant(given.real(name), wanted)
-    row = given.row(argument.index)
-    if row.dtype == wanted:
+    tensor = given.row(argument.index)
+    if tensor.dtype == wanted:
         return argument.index
-    if row.data is not None:
-        return given.lowering.constant(row.data, wanted)
-    target = given.lowering.temporary(row.shape, wanted)
+    if tensor.data is not None:
+        return given.lowering.constant(tensor.data, wanted)
+    target = given.lowering.temporary(tensor.shape, wanted)
     given.emit("cast", (ref(argument.index), PYTORCH), (target,))
     return target
 
 
 def _times(given: Given, index: int, factor: float) -> int:
-    row = given.row(index)
-    target = given.lowering.temporary(row.shape, row.dtype)
-    emit_binary(given, Binary.MULTIPLY, index, given.lowering.constant(factor, row.dtype), target)
+    tensor = given.row(index)
+    target = given.lowering.temporary(tensor.shape, tensor.dtype)
+    emit_binary(
+        given, Binary.MULTIPLY, index, given.lowering.constant(factor, tensor.dtype), target
+    )
     return target
 
 

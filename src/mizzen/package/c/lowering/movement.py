@@ -22,11 +22,11 @@ def same_elements(name: str) -> Rule:
 
     def rule(given: Given) -> None:
         source, output = given.tensor(name), given.output()
-        row, data = given.row(output), given.row(source).data
+        tensor, data = given.row(output), given.row(source).data
         if data is None or given.is_kept(output):
             copy(given, source, output)
         else:
-            given.lowering.tensors[output] = replace(row, data=data.reshape(row.shape))
+            given.lowering.tensors[output] = replace(tensor, data=data.reshape(tensor.shape))
 
     return rule
 
@@ -190,8 +190,8 @@ def padded(given: Given) -> None:
 def tflite_padded(given: Given) -> None:
     """TFLite's PAD and PADV2, whose paddings must be constant."""
     source, paddings, *rest = given.present()
-    row = given.row(given.output())
-    value = row.zero_points[0] if row.zero_points else 0
+    tensor = given.row(given.output())
+    value = tensor.zero_points[0] if tensor.zero_points else 0
     if rest:
         value = given.held(rest[0]).item()
     fill(given, given.output(), value)
@@ -308,10 +308,12 @@ def arange(given: Given) -> None:
     """Numbers that are known here are a constant."""
     import numpy as np
 
-    row = given.row(given.output())
+    output = given.row(given.output())
     start, step = given.real("start", 0.0), given.real("step", 1.0)
-    numbers = start + step * np.arange(elements(row.shape))
-    copy(given, given.lowering.constant(numbers.reshape(row.shape), row.dtype), given.output())
+    numbers = start + step * np.arange(elements(output.shape))
+    copy(
+        given, given.lowering.constant(numbers.reshape(output.shape), output.dtype), given.output()
+    )
 
 
 def _axis(given: Given, name: str, shape: Shape) -> int:

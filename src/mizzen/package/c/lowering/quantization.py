@@ -50,10 +50,10 @@ def dequantize_per_channel(given: Given) -> None:
 def tflite_dequantize(given: Given) -> None:
     """TFLite: the scale times the whole difference."""
     (source,) = given.present()
-    row = given.row(source)
-    inner = _inner_of(row, row.axis) if len(row.scales) > 1 else 1
-    given.must(bool(row.scales), "the input must be quantised")
-    _dequantize(given, source, row.scales, row.zero_points, inner, TFLITE)
+    tensor = given.row(source)
+    inner = _inner_of(tensor, tensor.axis) if len(tensor.scales) > 1 else 1
+    given.must(bool(tensor.scales), "the input must be quantised")
+    _dequantize(given, source, tensor.scales, tensor.zero_points, inner, TFLITE)
 
 
 def tflite_quantize(given: Given) -> None:
@@ -81,15 +81,15 @@ def tflite_quantize(given: Given) -> None:
 
 
 def _rescale(given: Given, source: int) -> None:
-    row, output = given.row(source), given.row(given.output())
-    given.must(len(row.scales) == len(output.scales) == 1, "there must be one scale each")
-    factor = float(np.float32(row.scales[0])) / float(np.float32(output.scales[0]))
+    tensor, output = given.row(source), given.row(given.output())
+    given.must(len(tensor.scales) == len(output.scales) == 1, "there must be one scale each")
+    factor = float(np.float32(tensor.scales[0])) / float(np.float32(output.scales[0]))
     limits = np.iinfo(output.dtype)
     given.emit(
         "rescale",
         (
             ref(source),
-            row.zero_points[0],
+            tensor.zero_points[0],
             *quantized_multiplier(factor),
             output.zero_points[0],
             int(limits.min),
@@ -146,12 +146,12 @@ def _inverse(scale: float) -> float:
 
 
 def _inner(given: Given, source: int) -> int:
-    row = given.row(source)
-    return _inner_of(row, given.whole("axis") % max(1, len(row.shape)))
+    tensor = given.row(source)
+    return _inner_of(tensor, given.whole("axis") % max(1, len(tensor.shape)))
 
 
-def _inner_of(row: DeviceTensor, axis: int) -> int:
-    return math.prod(row.shape[axis + 1 :])
+def _inner_of(tensor: DeviceTensor, axis: int) -> int:
+    return math.prod(tensor.shape[axis + 1 :])
 
 
 RULES: Mapping[str, Rule] = {

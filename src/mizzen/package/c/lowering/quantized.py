@@ -47,16 +47,16 @@ class Scaling:
 
 def activation_limits(given: Given) -> tuple[float | None, float | None]:
     """Return the least and the greatest output of the call's fused activation function."""
-    found = given.whole("fused_activation_function", NONE)
-    given.must(found in LIMITS, "the fused activation function must be one of the RELU kind")
-    return LIMITS[found]
+    function = given.whole("fused_activation_function", NONE)
+    given.must(function in LIMITS, "the fused activation function must be one of the RELU kind")
+    return LIMITS[function]
 
 
-def quantized_limits(given: Given, row: DeviceTensor) -> tuple[int, int]:
+def quantized_limits(given: Given, output: DeviceTensor) -> tuple[int, int]:
     """Return the limits of the fused activation function as numbers of a quantised output."""
-    limits = np.iinfo(row.dtype)
+    limits = np.iinfo(output.dtype)
     low, high = activation_limits(given)
-    scale, point = np.float32(row.scales[0]), row.zero_points[0]
+    scale, point = np.float32(output.scales[0]), output.zero_points[0]
     least = limits.min if low is None else max(limits.min, _quantized(low, scale, point))
     most = limits.max if high is None else min(limits.max, _quantized(high, scale, point))
     return int(least), int(most)
@@ -69,9 +69,9 @@ def _quantized(value: float, scale: np.float32, point: int) -> int:
 
 def scale_of(given: Given, index: int) -> np.float32:
     """Return the one scale that a tensor must have."""
-    row = given.row(index)
-    given.must(len(row.scales) == 1, f"{row.name!r} must have one scale")
-    return np.float32(row.scales[0])
+    tensor = given.row(index)
+    given.must(len(tensor.scales) == 1, f"{tensor.name!r} must have one scale")
+    return np.float32(tensor.scales[0])
 
 
 def added(given: Given) -> None:
@@ -134,8 +134,8 @@ def compared(operation: Binary) -> Rule:
 def is_quantized(given: Given) -> bool:
     """Whether the first input has a scale, and its elements 8 or 16 bits."""
     first = given.tensors()[0]
-    row = None if first is None else given.row(first)
-    return row is not None and row.dtype.kind in "iu" and row.dtype.itemsize <= 2
+    tensor = None if first is None else given.row(first)
+    return tensor is not None and tensor.dtype.kind in "iu" and tensor.dtype.itemsize <= 2
 
 
 def _scales(given: Given) -> tuple[float, float, float]:
@@ -145,26 +145,29 @@ def _scales(given: Given) -> tuple[float, float, float]:
 
 
 def _shift(given: Given, shifts: Mapping[np.dtype[np.signedinteger], int]) -> int:
-    found = shifts.get(given.row(given.output()).dtype)
-    given.must(found is not None, "numbers must be int8 or int16")
-    return found or 0
+    shift = shifts.get(given.row(given.output()).dtype)
+    given.must(shift is not None, "numbers must be int8 or int16")
+    return shift or 0
 
 
 def _emit(given: Given, operation: Binary, scaling: Scaling) -> None:
     a, b = given.present()
-    rows = [given.row(index) for index in (a, b)]
+    tensors = [given.row(index) for index in (a, b)]
     output = given.row(given.output())
-    given.must({row.dtype.name for row in (*rows, output)} <= {"int8", "int16", "bool"},
+    given.must({tensor.dtype.name for tensor in (*tensors, output)} <= {"int8", "int16", "bool"},
                "numbers must be int8 or int16")  # fmt: skip
     point, limits = 0, (0, 1)
     if output.dtype != np.bool_:
         point, limits = output.zero_points[0], quantized_limits(given, output)
     numbers = (
-        rows[0].zero_points[0], *scaling.inputs[0], rows[1].zero_points[0], *scaling.inputs[1],
+        tensors[0].zero_points[0], *scaling.inputs[0], tensors[1].zero_points[0],
+        *scaling.inputs[1],
         scaling.left, *scaling.output, point, *limits,
     )  # fmt: skip
-    shape = broadcast_shape(rows[0].shape, rows[1].shape)
-    extents, *strides = folded(shape, *(broadcast_strides(row.shape, shape) for row in rows))
+    shape = broadcast_shape(tensors[0].shape, tensors[1].shape)
+    extents, *strides = folded(
+        shape, *(broadcast_strides(tensor.shape, shape) for tensor in tensors)
+    )
     arguments = (int(operation), ref(a), ref(b), extents, *strides, numbers)
     given.emit("binary_scaled", arguments, (given.output(),))
 
@@ -172,9 +175,9 @@ def _emit(given: Given, operation: Binary, scaling: Scaling) -> None:
 def by_table(given: Given) -> None:
     """Look every element up: the table is what the host's kernel gives for each number."""
     (source,) = given.present()
-    row, output = given.row(source), given.row(given.output())
-    given.must(len(row.scales) <= 1, "the input must have one scale")
-    entries = given.lowering.tabulate(given.call, row, output)
+    tensor, output = given.row(source), given.row(given.output())
+    given.must(len(tensor.scales) <= 1, "the input must have one scale")
+    entries = given.lowering.tabulate(given.call, tensor, output)
     # The table is read by an element's bits without a sign: those below 0 come last.
     table = given.lowering.constant(np.roll(entries, entries.size // 2), output.dtype)
     given.emit("table", (ref(source), ref(table)), (given.output(),))

@@ -45,29 +45,29 @@ def reduce_axes(
     given: Given, operation: Reduction, source: int, axes: Sequence[int], output: int
 ) -> None:
     """Add a call of the kernel `reduce`; axes that are not neighbours are brought together."""
-    row = given.row(source)
-    given.must(row.dtype != np.float64, "numbers must have 32 bits, not 64")
-    mean_of_whole = operation is Reduction.MEAN and row.dtype.kind != "f"
+    tensor = given.row(source)
+    given.must(tensor.dtype != np.float64, "numbers must have 32 bits, not 64")
+    mean_of_whole = operation is Reduction.MEAN and tensor.dtype.kind != "f"
     given.must(not mean_of_whole, "a mean must be of real numbers")
     reduced_axes = sorted(set(axes))
-    length = math.prod(row.shape[axis] for axis in reduced_axes)
+    length = math.prod(tensor.shape[axis] for axis in reduced_axes)
     given.must(length > 0, "there must be something to reduce")
     if not reduced_axes:
         copy(given, source, output)
         return
     together = reduced_axes == list(range(reduced_axes[0], reduced_axes[-1] + 1))
-    inner = elements(row.shape[reduced_axes[-1] + 1 :])
+    inner = elements(tensor.shape[reduced_axes[-1] + 1 :])
     if not together:
         source, inner = _at_end(given, source, reduced_axes), 1
     given.emit("reduce", (int(operation), ref(source), length, max(1, inner)), (output,))
 
 
 def _at_end(given: Given, source: int, axes: Sequence[int]) -> int:
-    row = given.row(source)
-    order = [axis for axis in range(len(row.shape)) if axis not in axes] + list(axes)
-    strides = dense(row.shape)
-    view = View(tuple(row.shape[axis] for axis in order), tuple(strides[axis] for axis in order))
-    target = given.lowering.temporary(view.shape, row.dtype)
+    tensor = given.row(source)
+    order = [axis for axis in range(len(tensor.shape)) if axis not in axes] + list(axes)
+    strides = dense(tensor.shape)
+    view = View(tuple(tensor.shape[axis] for axis in order), tuple(strides[axis] for axis in order))
+    target = given.lowering.temporary(view.shape, tensor.dtype)
     move(given, source, target, view, whole(view.shape))
     return target
 
@@ -80,8 +80,8 @@ def summed_so_far(given: Given) -> None:
         target = given.lowering.temporary(output.shape, output.dtype)
         given.emit("cast", (ref(source), 0), (target,))
         source = target
-    rows = rows_along(given, source, given.whole("dim"))
-    given.emit("scan", (ref(source), *rows, 0, 0), (given.output(),))
+    lines = rows_along(given, source, given.whole("dim"))
+    given.emit("scan", (ref(source), *lines, 0, 0), (given.output(),))
 
 
 def ordered(count: str | None) -> Rule:
@@ -112,8 +112,8 @@ def softmax(*, logarithm: bool) -> Rule:
     def rule(given: Given) -> None:
         source = given.tensor("self")
         given.must(given.row(source).dtype == np.float32, "numbers must be float32")
-        rows = rows_along(given, source, given.whole("dim"))
-        given.emit("softmax", (ref(source), *rows, 1.0, int(logarithm)), (given.output(),))
+        lines = rows_along(given, source, given.whole("dim"))
+        given.emit("softmax", (ref(source), *lines, 1.0, int(logarithm)), (given.output(),))
 
     return rule
 
@@ -143,10 +143,10 @@ def looked_up(table: str, indices: str) -> Rule:
 def indexed(given: Given) -> None:
     """PyTorch's x[i] with one tensor of integers among whole axes."""
     source = given.tensor("self")
-    found = [(axis, index) for axis, index in enumerate(given.tensors("indices"))
+    among = [(axis, index) for axis, index in enumerate(given.tensors("indices"))
              if index is not None]  # fmt: skip
-    given.must(len(found) == 1, "there must be one tensor of indices")
-    ((axis, indices),) = found
+    given.must(len(among) == 1, "there must be one tensor of indices")
+    ((axis, indices),) = among
     given.must(given.row(indices).dtype.kind in "iu", "indices must be integers")
     take(given, source, indices, axis, given.output())
 
@@ -185,17 +185,17 @@ def take_along(given: Given, source: int, picked: Mapping[int, Array]) -> None:
     if not picked:
         copy(given, source, given.output())
     for place, (axis, indices) in enumerate(picked.items()):
-        row = given.row(source)
-        reached = (*row.shape[:axis], indices.size, *row.shape[axis + 1 :])
+        tensor = given.row(source)
+        reached = (*tensor.shape[:axis], indices.size, *tensor.shape[axis + 1 :])
         last = place == len(picked) - 1
-        output = given.output() if last else given.lowering.temporary(reached, row.dtype)
+        output = given.output() if last else given.lowering.temporary(reached, tensor.dtype)
         held = given.lowering.constant(indices, np.int32)
         take(given, source, held, axis, output)
         source = output
 
 
 def rows_along(given: Given, source: int, axis: int) -> tuple[int, int]:
-    """Return the length of an axis, and how many elements are behind it."""
+    """Return the length of an axis, and how many elements are after it."""
     shape = given.row(source).shape or (1,)
     place = axis % len(shape)
     given.must(math.prod(shape) > 0, "there must be elements")

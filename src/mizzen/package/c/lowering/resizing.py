@@ -41,16 +41,21 @@ class Between:
 def tflite_bilinear(given: Given) -> None:
     """RESIZE_BILINEAR: in fixed point of quantised numbers, in float32 of reals."""
     source, _ = given.present()
-    row, target = given.row(source), given.row(given.output()).shape
-    given.must(row.dtype.name in ("float32", "int8"), "numbers must be float32 or int8")
-    place = _real_places if row.dtype == FLOAT else _whole_places
+    tensor, target = given.row(source), given.row(given.output()).shape
+    given.must(tensor.dtype.name in ("float32", "int8"), "numbers must be float32 or int8")
+    place = _real_places if tensor.dtype == FLOAT else _whole_places
     aligned, half = (bool(given.get(name, False)) for name in ("align_corners",
                                                               "half_pixel_centers"))  # fmt: skip
     axes = tuple(
-        place(row.shape[axis], target[axis], aligned=aligned, half=half) for axis in (1, 2)
+        place(tensor.shape[axis], target[axis], aligned=aligned, half=half) for axis in (1, 2)
     )
-    strides = (image_strides(row.shape), image_strides(target))
-    extents = (row.shape[0], row.shape[3], (row.shape[1], row.shape[2]), (target[1], target[2]))
+    strides = (image_strides(tensor.shape), image_strides(target))
+    extents = (
+        tensor.shape[0],
+        tensor.shape[3],
+        (tensor.shape[1], tensor.shape[2]),
+        (target[1], target[2]),
+    )
     _interpolate(given, source, extents, strides, (axes[0], axes[1]), NEVER)
 
 
@@ -83,15 +88,20 @@ def _cut(places: Array) -> Array:
 def bilinear(given: Given) -> None:
     """PyTorch's bilinear upsampling of images of float32; products are summed in double."""
     source = given.tensor("self" if "self" in given.arguments else "input")
-    row, target = given.row(source), given.row(given.output()).shape
-    given.must(row.dtype == FLOAT, "numbers must be float32")
+    tensor, target = given.row(source), given.row(given.output()).shape
+    given.must(tensor.dtype == FLOAT, "numbers must be float32")
     aligned = bool(given.get("align_corners", False))
     axes = tuple(
-        _torch_places(row.shape[2 + axis], target[2 + axis], scale, aligned=aligned)
+        _torch_places(tensor.shape[2 + axis], target[2 + axis], scale, aligned=aligned)
         for axis, scale in enumerate(scales_of(given))
     )
-    strides = (planar_strides(row.shape), planar_strides(target))
-    extents = (row.shape[0], row.shape[1], (row.shape[2], row.shape[3]), (target[2], target[3]))
+    strides = (planar_strides(tensor.shape), planar_strides(target))
+    extents = (
+        tensor.shape[0],
+        tensor.shape[1],
+        (tensor.shape[2], tensor.shape[3]),
+        (target[2], target[3]),
+    )
     _interpolate(given, source, extents, strides, (axes[0], axes[1]), EXACTLY)
 
 
@@ -126,9 +136,9 @@ def _factor(value: object) -> float | None:
 def nearest(given: Given) -> None:
     """PyTorch's nearest upsampling of images: lookups along both axes, indices known here."""
     source = given.tensor("self" if "self" in given.arguments else "input")
-    row, target = given.row(source), given.row(given.output()).shape
+    tensor, target = given.row(source), given.row(given.output()).shape
     take_along(given, source, {
-        2 + axis: _nearest(row.shape[2 + axis], target[2 + axis], scale)
+        2 + axis: _nearest(tensor.shape[2 + axis], target[2 + axis], scale)
         for axis, scale in enumerate(scales_of(given))
     })  # fmt: skip
 
@@ -148,8 +158,8 @@ def _interpolate(
     wide: int,
 ) -> None:
     batches, channels, sizes, targets = extents
-    rows, columns = (Span(target, 1, size) for size, target in zip(sizes, targets, strict=True))
-    window = Window(batches, channels, channels, rows, columns, *strides)
+    lines, columns = (Span(target, 1, size) for size, target in zip(sizes, targets, strict=True))
+    window = Window(batches, channels, channels, lines, columns, *strides)
     kind = np.float32 if given.row(source).dtype == FLOAT else np.int32
     tables = [
         ref(given.lowering.constant(held, dtype))

@@ -43,7 +43,7 @@ def spectrum(given: Given) -> None:
     pairs = length // 2
     factors = _circle([-2 * math.pi * k / pairs for k in range(pairs)])
     turns = _circle([-math.pi * ((k + 1) / pairs + 0.5) for k in range(pairs // 2)])
-    tables = (given.lowering.constant(row, np.int16) for row in (factors, turns))
+    tables = (given.lowering.constant(numbers, np.int16) for numbers in (factors, turns))
     given.emit("signal_spectrum", (ref(source), *map(ref, tables), length), (given.output(),))
 
 
@@ -108,10 +108,10 @@ def _options(given: Given, *names: str) -> tuple[int, ...]:
     given.must(isinstance(held, bytes), "there must be custom options")
     try:
         options: Any = import_module("flatbuffers.flexbuffers").Loads(held)
-        found = [int(options[name]) for name in names]
+        values = [int(options[name]) for name in names]
     except Exception:  # the reader trusts its bytes, and fails in many ways
         raise given.refused(f"options must be {', '.join(names)}") from None
-    return tuple(found)
+    return tuple(values)
 
 
 RULES: Mapping[str, Rule] = {

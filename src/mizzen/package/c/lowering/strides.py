@@ -10,12 +10,12 @@ from mizzen.package.c.lowering.context import Given, Shape, elements, ref
 
 def dense(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the strides of a densely packed tensor."""
-    found: list[int] = []
+    strides: list[int] = []
     stride = 1
     for extent in reversed(shape):
-        found.append(stride)
+        strides.append(stride)
         stride *= extent
-    return tuple(reversed(found))
+    return tuple(reversed(strides))
 
 
 def broadcast_strides(shape: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
@@ -50,13 +50,13 @@ def whole(shape: Shape) -> View:
 
 def folded(shape: Sequence[int], *strides: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Return extents and strides with axes of 1 left out, and with dense neighbours made one."""
-    axes = [row for row in zip(shape, *strides, strict=True) if row[0] != 1]
+    axes = [each for each in zip(shape, *strides, strict=True) if each[0] != 1]
     merged: list[tuple[int, ...]] = []
-    for row in axes:
-        if merged and all(merged[-1][k] == row[k] * row[0] for k in range(1, len(strides) + 1)):
-            merged[-1] = (merged[-1][0] * row[0], *row[1:])
+    for axis in axes:
+        if merged and all(merged[-1][k] == axis[k] * axis[0] for k in range(1, len(strides) + 1)):
+            merged[-1] = (merged[-1][0] * axis[0], *axis[1:])
         else:
-            merged.append(row)
+            merged.append(axis)
     if not merged:
         merged.append((1, *[1] * len(strides)))
     return tuple(zip(*merged, strict=True))
@@ -82,7 +82,7 @@ def copy(given: Given, source: int, output: int) -> None:
 
 def fill(given: Given, output: int, value: float) -> None:
     """Set every element of a tensor."""
-    row = given.row(output)
-    held = given.lowering.constant([value], row.dtype)
-    size = (elements(row.shape),)
+    tensor = given.row(output)
+    held = given.lowering.constant([value], tensor.dtype)
+    size = (elements(tensor.shape),)
     move(given, held, output, View(size, (0,)), whole(size))

@@ -26,20 +26,20 @@ def plain_binary(operation: Binary) -> Rule:
 
     def rule(given: Given) -> None:
         a, b = given.present()
-        rows = [given.row(index) for index in (a, b)]
-        plain = all(row.dtype.kind in "fb" or row.dtype.itemsize >= 4 for row in rows)
+        tensors = [given.row(index) for index in (a, b)]
+        plain = all(tensor.dtype.kind in "fb" or tensor.dtype.itemsize >= 4 for tensor in tensors)
         given.must(plain, "numbers must be real, integers of 32 bits or more, or quantised")
-        given.must(operation is not Binary.FLOOR_DIVIDE or rows[0].dtype.kind in "iu",
+        given.must(operation is not Binary.FLOOR_DIVIDE or tensors[0].dtype.kind in "iu",
                    "numbers must be integers")  # fmt: skip
         low, high = activation_limits(given)
-        if operation is Binary.ADD and rows[0].dtype.kind in "iu":
+        if operation is Binary.ADD and tensors[0].dtype.kind in "iu":
             low, high = None, None
-        row = given.row(given.output())
-        if row.dtype == FLOAT:
+        output = given.row(given.output())
+        if output.dtype == FLOAT:
             emit_binary(given, operation, a, b, given.output(), _limits(operation, low, high))
             return
         limited = low is not None or high is not None
-        target = given.lowering.temporary(row.shape, row.dtype) if limited else given.output()
+        target = given.lowering.temporary(output.shape, output.dtype) if limited else given.output()
         emit_binary(given, operation, a, b, target)
         if limited:
             limit(given, target, low, high)
@@ -48,7 +48,7 @@ def plain_binary(operation: Binary) -> Rule:
 
 
 def _limits(operation: Binary, low: float | None, high: float | None) -> tuple[float, ...]:
-    """Return what limits a real output: even without an activation function it is finite."""
+    """Return the limits of a real output: even without an activation function it is finite."""
     if operation not in (Binary.ADD, Binary.SUBTRACT, Binary.MULTIPLY, Binary.DIVIDE):
         return ()
     return (-LARGEST if low is None else low, LARGEST if high is None else high)
@@ -59,13 +59,13 @@ def limit(given: Given, source: int, low: float | None, high: float | None) -> N
 
     The limit comes first: of equal numbers, and of NaN, the kernel takes the second.
     """
-    row = given.row(given.output())
+    output = given.row(given.output())
     steps = [(Binary.MAXIMUM, low), (Binary.MINIMUM, high)]
     kept = [(operation, bound) for operation, bound in steps if bound is not None]
     for place, (operation, bound) in enumerate(kept):
         last = place == len(kept) - 1
-        target = given.output() if last else given.lowering.temporary(row.shape, row.dtype)
-        emit_binary(given, operation, given.lowering.constant(bound, row.dtype), source, target)
+        target = given.output() if last else given.lowering.temporary(output.shape, output.dtype)
+        emit_binary(given, operation, given.lowering.constant(bound, output.dtype), source, target)
         source = target
 
 
@@ -147,9 +147,9 @@ def _chain(given: Given, source: int, steps: Sequence[tuple[Binary, float]]) -> 
 def floor_divided(given: Given) -> None:
     """FLOOR_DIV of real numbers."""
     a, b = given.present()
-    row = given.row(given.output())
-    given.must(row.dtype == FLOAT, "numbers must be float32")
-    quotient = given.lowering.temporary(row.shape, FLOAT)
+    output = given.row(given.output())
+    given.must(output.dtype == FLOAT, "numbers must be float32")
+    quotient = given.lowering.temporary(output.shape, FLOAT)
     emit_binary(given, Binary.DIVIDE, a, b, quotient)
     given.emit("unary", (int(Unary.FLOOR), ref(quotient)), (given.output(),))
 
@@ -157,11 +157,11 @@ def floor_divided(given: Given) -> None:
 def summed(given: Given) -> None:
     """ADD_N of plain numbers: one after the other."""
     first, *rest = given.present()
-    row = given.row(given.output())
-    given.must(row.dtype == FLOAT and bool(rest), "numbers must be float32, and two or more")
+    output = given.row(given.output())
+    given.must(output.dtype == FLOAT and bool(rest), "numbers must be float32, and two or more")
     for place, index in enumerate(rest):
         last = place == len(rest) - 1
-        target = given.output() if last else given.lowering.temporary(row.shape, row.dtype)
+        target = given.output() if last else given.lowering.temporary(output.shape, output.dtype)
         emit_binary(given, Binary.ADD, first, index, target)
         first = target
 
@@ -196,8 +196,8 @@ SCALED: Mapping[str, tuple[Rule, Binary]] = {
     "SQUARED_DIFFERENCE": (quantized.squared_difference, Binary.SQUARED_DIFFERENCE),
     "PRELU": (quantized.sloped, Binary.SLOPE),
     **{
-        row.name: (quantized.compared(row), row)
-        for row in map(Binary, range(Binary.EQUAL, Binary.GREATER_EQUAL + 1))
+        comparison.name: (quantized.compared(comparison), comparison)
+        for comparison in map(Binary, range(Binary.EQUAL, Binary.GREATER_EQUAL + 1))
     },
 }
 UNARY = {
@@ -211,7 +211,7 @@ RULES: Mapping[str, Rule] = {
     f"tflite::{name}": rule
     for name, rule in {
         **{name: either(scaled, plain_binary(plain)) for name, (scaled, plain) in SCALED.items()},
-        **{name: either(by_table, plain_unary(row)) for name, row in UNARY.items()},
+        **{name: either(by_table, plain_unary(function)) for name, function in UNARY.items()},
         "LOGISTIC": either(squashed(tangent=False), plain_unary(Unary.SIGMOID)),
         "TANH": either(squashed(tangent=True), plain_unary(Unary.TANH)),
         "DIV": plain_binary(Binary.DIVIDE),

@@ -63,10 +63,10 @@ def _step(scale: float, largest: int) -> tuple[int, int]:
 def _sigmoids(given: Given) -> Array:
     """Return the host's table of the sigmoid, which TANH of a fitting scale reads out."""
     scale = float(np.nextafter(np.float32(1 / GRID), np.float32(1)))
-    row = DeviceTensor("x", (1,), np.dtype(np.int16), (scale,), (0,))
+    tensor = DeviceTensor("x", (1,), np.dtype(np.int16), (scale,), (0,))
     result = DeviceTensor("y", (1,), np.dtype(np.int16), (2.0**-15,), (0,))
     call = KernelCall("tflite::TANH", (), (None,))
-    values = given.lowering.tabulate(call, row, result).astype(np.int64)
+    values = given.lowering.tabulate(call, tensor, result).astype(np.int64)
     return values[-np.iinfo(np.int16).min :][:STEPS_OF_SIGMOID] + (1 << 15)
 
 
@@ -78,7 +78,7 @@ def wide_softmax(given: Given, source: int, beta: float) -> None:
     powers = _sampled(step, np.iinfo(np.int16).max, math.exp)
     inverses = _sampled(unit, np.iinfo(np.int16).min, _inverse)
     factor = scale * float(np.float32(beta)) / (-LEAST / RANGE)
-    tables = (ref(given.lowering.constant(row, np.int16)) for row in (powers, inverses))
+    tables = (ref(given.lowering.constant(numbers, np.int16)) for numbers in (powers, inverses))
     arguments = (ref(source), *tables, *rows_along(given, source, -1))
     given.emit("softmax_int16", (*arguments, *quantized_multiplier(factor)), (given.output(),))
 

@@ -39,12 +39,12 @@ def looked_up(given: Given) -> None:
 def _in_batches(given: Given, source: int, indices: int, axis: int, batches: int) -> None:
     """Write an index for each element of the output, then look each up."""
     shape, target = given.row(source).shape, given.row(given.output()).shape
-    row = given.row(indices)
-    count = len(row.shape) - batches
-    own = dense(row.shape)
+    tensor = given.row(indices)
+    count = len(tensor.shape) - batches
+    own = dense(tensor.shape)
     between, behind = axis - batches, len(shape) - axis - 1
     strides = (*own[:batches], *[0] * between, *own[batches:], *[0] * behind)
-    spread = given.lowering.temporary(target, row.dtype)
+    spread = given.lowering.temporary(target, tensor.dtype)
     move(given, indices, spread, View(target, strides), whole(target))
     walked = dense(shape)
     along = (*walked[:axis], *[0] * count, *walked[axis + 1 :])
@@ -56,22 +56,22 @@ def _in_batches(given: Given, source: int, indices: int, axis: int, batches: int
 def looked_up_in_table(given: Given) -> None:
     """EMBEDDING_LOOKUP in a table of the output's own numbers."""
     indices, table = given.present()
-    row, output = given.row(table), given.row(given.output())
-    given.must(row.dtype == output.dtype, "table and output must have one type")
+    tensor, output = given.row(table), given.row(given.output())
+    given.must(tensor.dtype == output.dtype, "table and output must have one type")
     take(given, table, indices, 0, given.output())
 
 
 def looked_up_in_several(given: Given) -> None:
     """GATHER_ND: several indices make one of all that is before a slice."""
     source, indices = given.present()
-    shape, row = given.row(source).shape, given.row(indices)
-    count = row.shape[-1]
+    shape, tensor = given.row(source).shape, given.row(indices)
+    count = tensor.shape[-1]
     strides = dense(shape[:count])
-    apart = given.lowering.temporary(row.shape, row.dtype)
-    steps = given.lowering.constant(strides, row.dtype)
+    apart = given.lowering.temporary(tensor.shape, tensor.dtype)
+    steps = given.lowering.constant(strides, tensor.dtype)
     emit_binary(given, Binary.MULTIPLY, indices, steps, apart)
-    place = given.lowering.temporary(row.shape[:-1], row.dtype)
-    reduce_axes(given, Reduction.SUM, apart, [len(row.shape) - 1], place)
+    place = given.lowering.temporary(tensor.shape[:-1], tensor.dtype)
+    reduce_axes(given, Reduction.SUM, apart, [len(tensor.shape) - 1], place)
     arguments = (ref(source), ref(place), elements(shape[:count]), elements(shape[count:]))
     given.emit("take", arguments, (given.output(),))
 
@@ -93,8 +93,8 @@ def updated(given: Given) -> None:
 def broadcast_arguments(given: Given) -> None:
     """BROADCAST_ARGS of shapes that are known."""
     shapes = [tuple(given.held(index).tolist()) for index in given.present()]
-    found = given.lowering.constant(broadcast_shape(*shapes), np.int32)
-    convert(given, found, given.output())
+    known = given.lowering.constant(broadcast_shape(*shapes), np.int32)
+    convert(given, known, given.output())
 
 
 RULES: Mapping[str, Rule] = {

@@ -98,8 +98,8 @@ def _blocks(given: Given, source: int, output: int, large: int, small: int) -> N
     batches, height, width, wide = given.row(small).shape
     depth = given.row(large).shape[3]
     extents = (batches, height, size, width, size, depth)
-    rows = dense((batches, height, width, wide))
-    narrow = (rows[0], rows[1], size * depth, rows[2], depth, 1)
+    strides = dense((batches, height, width, wide))
+    narrow = (strides[0], strides[1], size * depth, strides[2], depth, 1)
     image = dense((batches, height, size, width, size, depth))
     views = {small: View(extents, narrow), large: View(extents, image)}
     move(given, source, output, views[source], views[output])
@@ -115,13 +115,13 @@ def space_to_batch(given: Given) -> None:
     """SPACE_TO_BATCH_ND, whose blocks and paddings must be constant."""
     source, block, paddings = given.present()
     output = given.output()
-    row = given.row(output)
+    tensor = given.row(output)
     pads = given.held(paddings).tolist()
     # TFLite Micro's kernel takes the padding from memory that it never sets.
     if any(map(any, pads)):
-        fill(given, output, row.zero_points[0] if row.zero_points else 0)
+        fill(given, output, tensor.zero_points[0] if tensor.zero_points else 0)
     before = [low for low, _ in pads]
-    for taken, put in _batches(given.row(source).shape, row.shape, given.held(block), before):
+    for taken, put in _batches(given.row(source).shape, tensor.shape, given.held(block), before):
         move(given, source, output, taken, put)
 
 
@@ -138,9 +138,9 @@ def batch_to_space(given: Given) -> None:
 def _batches(
     image: Shape, blocks: Shape, sizes: Array, before: list[int]
 ) -> Iterator[tuple[View, View]]:
-    """Return what each place in a block is in the image, and in the batch of all blocks.
+    """Return the view of each place in a block in the image, and in the batch of all blocks.
 
-    before  pixels of the padded image in front of the image, along each axis of a block
+    before  pixels of the padded image before the image, along each axis of a block
     """
     inside, outside = dense(image), dense(blocks)
     for place in np.ndindex(*sizes.tolist()):
@@ -193,8 +193,8 @@ def _picked(size: int, target: int, half: np.float32, *, aligned: bool) -> Array
     aligns = aligned and target > 1
     scale = np.float32(size - aligns) / np.float32(target - aligns)
     places = (np.arange(target).astype(np.float32) + half) * scale
-    found = np.floor(places + np.float32(0.5)) if aligned else np.floor(places)
-    return np.clip(found.astype(np.int64), 0, size - 1)
+    pixels = np.floor(places + np.float32(0.5)) if aligned else np.floor(places)
+    return np.clip(pixels.astype(np.int64), 0, size - 1)
 
 
 RULES: Mapping[str, Rule] = {

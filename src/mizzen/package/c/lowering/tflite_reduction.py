@@ -29,44 +29,46 @@ def summed_so_far(given: Given) -> None:
     source, axis = given.present()
     given.must(given.row(source).dtype == np.int32, "numbers must be int32")
     flags = (int(bool(given.get("exclusive", False))), int(bool(given.get("reverse", False))))
-    rows = rows_along(given, source, int(given.held(axis).item()))
-    given.emit("scan", (ref(source), *rows, *flags), (given.output(),))
+    lines = rows_along(given, source, int(given.held(axis).item()))
+    given.emit("scan", (ref(source), *lines, *flags), (given.output(),))
 
 
 def softmax(given: Given) -> None:
     """TFLite's SOFTMAX along the last axis, of real or quantised numbers."""
     (source,) = given.present()
-    row = given.row(source)
-    rows = rows_along(given, source, -1)
+    tensor = given.row(source)
+    lines = rows_along(given, source, -1)
     beta = given.real("beta", 1.0)
-    if row.dtype == np.float32:
-        given.emit("softmax", (ref(source), *rows, beta, 0), (given.output(),))
+    if tensor.dtype == np.float32:
+        given.emit("softmax", (ref(source), *lines, beta, 0), (given.output(),))
         return
-    if row.dtype == np.int16:
+    if tensor.dtype == np.int16:
         wide_softmax(given, source, beta)
         return
-    given.must(row.dtype == np.int8 and len(row.scales) == 1, "numbers must be real or quantised")
-    given.must(rows[0] < 4096, "rows must be shorter than 4096")
-    scaling = softmax_scaling(beta, row.scales[0])
-    given.emit("softmax_int8", (ref(source), *rows, *scaling), (given.output(),))
+    given.must(
+        tensor.dtype == np.int8 and len(tensor.scales) == 1, "numbers must be real or quantised"
+    )
+    given.must(lines[0] < 4096, "rows must be shorter than 4096")
+    scaling = softmax_scaling(beta, tensor.scales[0])
+    given.emit("softmax_int8", (ref(source), *lines, *scaling), (given.output(),))
 
 
 def log_softmax(given: Given) -> None:
     """LOG_SOFTMAX of real numbers along the last axis."""
     (source,) = given.present()
     given.must(given.row(source).dtype == np.float32, "numbers must be float32")
-    rows = rows_along(given, source, -1)
-    given.emit("softmax", (ref(source), *rows, 1.0, 1), (given.output(),))
+    lines = rows_along(given, source, -1)
+    given.emit("softmax", (ref(source), *lines, 1.0, 1), (given.output(),))
 
 
 def unit_length(given: Given) -> None:
     """L2_NORMALIZATION along the last axis."""
     (source,) = given.present()
-    row = given.row(source)
-    given.must(row.dtype.name in ("float32", "int8"), "numbers must be float32 or int8")
-    given.must(bool(row.shape), "there must be an axis")
-    point = row.zero_points[0] if row.zero_points else 0
-    given.emit("unit_length", (ref(source), row.shape[-1], point), (given.output(),))
+    tensor = given.row(source)
+    given.must(tensor.dtype.name in ("float32", "int8"), "numbers must be float32 or int8")
+    given.must(bool(tensor.shape), "there must be an axis")
+    point = tensor.zero_points[0] if tensor.zero_points else 0
+    given.emit("unit_length", (ref(source), tensor.shape[-1], point), (given.output(),))
 
 
 def softmax_scaling(beta: float, scale: float) -> tuple[int, int, int]:
@@ -97,13 +99,13 @@ def added_up(whole: Reduction, real: Reduction) -> Rule:
 
     def rule(given: Given) -> None:
         source, axes = given.present()
-        row = given.row(source)
-        places = _axes(given, axes, len(row.shape))
-        if row.dtype == np.float32:
+        tensor = given.row(source)
+        places = _axes(given, axes, len(tensor.shape))
+        if tensor.dtype == np.float32:
             reduce_axes(given, real, source, places, given.output())
             return
-        given.must(row.dtype.name in ("int8", "int16"), "numbers must be float32 or quantised")
-        count = math.prod(row.shape[axis] for axis in places)
+        given.must(tensor.dtype.name in ("int8", "int16"), "numbers must be float32 or quantised")
+        count = math.prod(tensor.shape[axis] for axis in places)
         total = given.lowering.temporary(given.row(given.output()).shape, np.int32)
         reduce_axes(given, Reduction.SUM, source, places, total)
         _scale_sum(given, source, total, count, divided=whole is Reduction.MEAN)
@@ -113,14 +115,14 @@ def added_up(whole: Reduction, real: Reduction) -> Rule:
 
 def _scale_sum(given: Given, source: int, total: int, count: int, *, divided: bool) -> None:
     """Scale a sum of quantised numbers; the mean's factor has the count in it."""
-    row, output = given.row(source), given.row(given.output())
+    tensor, output = given.row(source), given.row(given.output())
     scales = (float(scale_of(given, source)), float(scale_of(given, given.output())))
     multiplier, shift = quantized_multiplier(scales[0] / scales[1])
     if divided:
         bits = min(count.bit_length() - 1, 32, 31 + shift)
         multiplier, shift = (multiplier << bits) // count, shift - bits
     limits = np.iinfo(output.dtype)
-    centre = row.zero_points[0] * count
+    centre = tensor.zero_points[0] * count
     arguments = (multiplier, shift, output.zero_points[0], int(limits.min), int(limits.max))
     given.emit("rescale", (ref(total), centre, *arguments), (given.output(),))
 
@@ -130,9 +132,9 @@ def greatest(whole: Reduction, real: Reduction) -> Rule:
 
     def rule(given: Given) -> None:
         source, axes = given.present()
-        row = given.row(source)
-        chosen = real if row.dtype.kind == "f" else whole
-        reduce_axes(given, chosen, source, _axes(given, axes, len(row.shape)), given.output())
+        tensor = given.row(source)
+        chosen = real if tensor.dtype.kind == "f" else whole
+        reduce_axes(given, chosen, source, _axes(given, axes, len(tensor.shape)), given.output())
 
     return rule
 

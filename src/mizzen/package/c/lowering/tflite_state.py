@@ -22,10 +22,10 @@ def filtered(given: Given) -> None:
     places = [index for index in (source, features, times, state) if index is not None]
     given.must(len(places) == 4, "input, weights and state must be given")
     source, features, times, state = places
-    row, held = given.row(source), given.row(state)
-    known = row.dtype == np.int8 and held.dtype.name in ("int8", "int16")
+    tensor, held = given.row(source), given.row(state)
+    known = tensor.dtype == np.int8 and held.dtype.name in ("int8", "int16")
     given.must(known and point_of(held) == 0, "numbers must be quantised, states around 0")
-    batches, width = row.shape
+    batches, width = tensor.shape
     count, memory = given.row(times).shape
     _shift(given, state)
     newest = given.lowering.temporary((batches, count), held.dtype)
@@ -40,9 +40,9 @@ def filtered(given: Given) -> None:
 
 def _shift(given: Given, state: int) -> None:
     """Forget the oldest feature: all move one place to the front."""
-    row = given.row(state)
-    kept = elements(row.shape) - 1
-    target = given.lowering.temporary((kept,), row.dtype)
+    tensor = given.row(state)
+    kept = elements(tensor.shape) - 1
+    target = given.lowering.temporary((kept,), tensor.dtype)
     later, front = View((kept,), (1,), 1), View((kept,), (1,))
     move(given, state, target, later, front)
     move(given, target, state, front, front)
@@ -60,13 +60,13 @@ def _weigh(given: Given, state: int, times: int, bias: int | None, depth: int) -
 
 
 def _integers(
-    given: Given, rows: tuple[int, int, int], count: int, limits: np.iinfo[np.signedinteger]
+    given: Given, indices: tuple[int, int, int], count: int, limits: np.iinfo[np.signedinteger]
 ) -> Integers:
     """Return how products become a third tensor; factors are computed in float32."""
-    one, other, result = (scale_of(given, index) for index in rows)
+    one, other, result = (scale_of(given, index) for index in indices)
     factor = quantized_multiplier(float(one * other / result))
-    point = point_of(given.row(rows[2]))
-    points = (point_of(given.row(rows[0])), 0, point)
+    point = point_of(given.row(indices[2]))
+    points = (point_of(given.row(indices[0])), 0, point)
     return Integers((factor,) * count, points, (int(limits.min), int(limits.max)), is_wide=False)
 
 

@@ -72,10 +72,10 @@ def transposed(given: Given) -> None:
     strides = _dense(height, width, depth)
     first = (height - 1) * strides[1] + (width - 1) * strides[2]
     backwards = (0, strides[0], -strides[1], -strides[2], 1)
-    rows = _transposed_span(given, shape[1], output[1], height, "stride_h")
+    lines = _transposed_span(given, shape[1], output[1], height, "stride_h")
     columns = _transposed_span(given, shape[2], output[2], width, "stride_w")
     window = Window(
-        shape[0], count, shape[3], rows, columns, image_strides(shape), image_strides(output)
+        shape[0], count, shape[3], lines, columns, image_strides(shape), image_strides(output)
     )
     weights = Weights(filters, depth, count, backwards, first)
     how = _arithmetic(given, source, filters, bias, always_wide)
@@ -127,8 +127,8 @@ def matrices(
     other, of_other = _batched(given, other, batches)
     across = (1, height) if turned[0] else (depth, 1)
     along = (depth, 1) if turned[1] else (1, width)
-    rows = Span(height, 1, height)
-    window = Window(elements(batches), width, depth, rows, POINT,
+    lines = Span(height, 1, height)
+    window = Window(elements(batches), width, depth, lines, POINT,
                     (of_one, across[0], 0, across[1]),
                     (height * width, width, 0, 1))  # fmt: skip
     weights = Weights(other, depth, width, (of_other, along[0], 0, 0, along[1]))
@@ -137,16 +137,16 @@ def matrices(
 
 def _batched(given: Given, index: int, batches: Shape) -> tuple[int, int]:
     """Return matrices as a tensor, and how far apart they are; batches that differ are copied."""
-    row = given.row(index)
-    matrix = row.shape[-2:]
-    own = elements(row.shape[:-2])
+    tensor = given.row(index)
+    matrix = tensor.shape[-2:]
+    own = elements(tensor.shape[:-2])
     if own == 1:
         return index, 0
     if own == elements(batches):
         return index, elements(matrix)
     shape = (*batches, *matrix)
-    target = given.lowering.temporary(shape, row.dtype)
-    move(given, index, target, View(shape, broadcast_strides(row.shape, shape)), whole(shape))
+    target = given.lowering.temporary(shape, tensor.dtype)
+    move(given, index, target, View(shape, broadcast_strides(tensor.shape, shape)), whole(shape))
     return target, elements(matrix)
 
 
@@ -155,14 +155,16 @@ def pooled(operation: Pool) -> Rule:
 
     def rule(given: Given) -> None:
         (source,) = given.present()
-        row, output = given.row(source), given.row(given.output())
+        tensor, output = given.row(source), given.row(given.output())
         taps = (given.whole("filter_height"), given.whole("filter_width"))
-        window = _window(given, row.shape, output.shape, taps)
+        window = _window(given, tensor.shape, output.shape, taps)
         limits: tuple[Argument, Argument]
-        if row.dtype == FLOAT:
+        if tensor.dtype == FLOAT:
             limits = _real_limits(given)
         else:
-            given.must(row.dtype.name in ("int8", "int16"), "numbers must be float32 or quantised")
+            given.must(
+                tensor.dtype.name in ("int8", "int16"), "numbers must be float32 or quantised"
+            )
             limits = quantized_limits(given, output)
         chosen = Pool.GREATEST if operation is Pool.MAXIMUM else operation
         emit_pool(given, source, chosen, window, 0, limits)
@@ -195,10 +197,10 @@ def _dense(height: int, width: int, depth: int) -> tuple[int, int, int, int]:
 
 
 def _window(given: Given, shape: Shape, output: Shape, taps: tuple[int, int]) -> Window:
-    rows = _span(given, shape[1], output[1], taps[0], "h")
+    lines = _span(given, shape[1], output[1], taps[0], "h")
     columns = _span(given, shape[2], output[2], taps[1], "w")
     strides = (image_strides(shape), image_strides(output))
-    return Window(shape[0], output[3], shape[3], rows, columns, *strides)
+    return Window(shape[0], output[3], shape[3], lines, columns, *strides)
 
 
 def _span(given: Given, size: int, output: int, taps: int, name: str) -> Span:
@@ -224,20 +226,22 @@ def always_wide(given: Given, bias: int | None) -> bool:
 def _arithmetic(
     given: Given, source: int, filters: int, bias: int | None, is_wide: Width = wide_by_bias
 ) -> Integers | Reals:
-    rows = [given.row(index) for index in (source, filters, given.output())]
-    types = tuple(row.dtype.name for row in rows)
+    tensors = [given.row(index) for index in (source, filters, given.output())]
+    types = tuple(tensor.dtype.name for tensor in tensors)
     if types == ("float32",) * 3:
         return Reals(_real_limits(given), is_wide=False)
     known = types in (("int8",) * 3, ("int16", "int8", "int16"), ("int16",) * 3)
     given.must(known, "numbers must be float32, or int8 or int16 with weights of int8")
     one, output = float(scale_of(given, source)), float(scale_of(given, given.output()))
     count = given.row(given.output()).shape[-1]
-    scales = rows[1].scales if len(rows[1].scales) > 1 else rows[1].scales * count
+    scales = tensors[1].scales if len(tensors[1].scales) > 1 else tensors[1].scales * count
     given.must(len(scales) == count, "weights must have one scale, or one for each channel")
-    factors = tuple(quantized_multiplier(one * float(np.float32(row)) / output) for row in scales)
-    points = (point_of(rows[0]), point_of(rows[1]), point_of(rows[2]))
+    factors = tuple(
+        quantized_multiplier(one * float(np.float32(scale)) / output) for scale in scales
+    )
+    points = (point_of(tensors[0]), point_of(tensors[1]), point_of(tensors[2]))
     wide = types[0] == "int16" and is_wide(given, bias)
-    return Integers(factors, points, quantized_limits(given, rows[2]), wide)
+    return Integers(factors, points, quantized_limits(given, tensors[2]), wide)
 
 
 def _real_limits(given: Given) -> tuple[float, float]:

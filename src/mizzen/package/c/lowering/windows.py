@@ -138,6 +138,6 @@ def convolve(
     given.emit("convolve", (*head, *factors, *numbers, *tail), (target,))
 
 
-def point_of(row: DeviceTensor) -> int:
+def point_of(tensor: DeviceTensor) -> int:
     """Return the one zero point of a tensor, or of one along an axis, where all are 0."""
-    return row.zero_points[0] if len(row.zero_points) == 1 else 0
+    return tensor.zero_points[0] if len(tensor.zero_points) == 1 else 0

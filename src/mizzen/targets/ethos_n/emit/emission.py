@@ -1,7 +1,7 @@
 """From passes to commands, encoded weights and the table of DRAM buffers.
 
 Buffer 0 is the command stream. Intermediate buffers share memory over time: each has the lowest
-place that is free while it is in use. The others lie one behind another, each kind for itself.
+place that is free while it is in use. The others lie one after another, each kind for itself.
 
 Ref: Ethos-N driver stack 23.02, the Support Library's `BufferManager` and `WeightEncoder`, and the
 order in which it numbers buffers.
@@ -56,7 +56,7 @@ from mizzen.targets.ethos_n.weights.weight_streams import OutputScale
 ALIGNMENT_BYTES = 64
 """Of every buffer; compressed feature maps need it."""
 FIRST_SRAM_ID = 0x8000000
-"""Feature maps in SRAM have numbers of their own, which mean nothing to whoever runs the stream."""
+"""Feature maps in SRAM have numbers of their own, which mean nothing to what runs the stream."""
 
 
 @dataclass(slots=True)
@@ -127,8 +127,10 @@ class BufferTable:
         blocks: dict[BufferKind, bytes] = {}
         lists: dict[BufferKind, Buffers] = {}
         for kind in BufferKind:
-            rows = sorted((n, entry) for n, entry in self._entries.items() if entry.kind is kind)
-            entries = [entry for _, entry in rows]
+            numbered = sorted(
+                (n, entry) for n, entry in self._entries.items() if entry.kind is kind
+            )
+            entries = [entry for _, entry in numbered]
             if kind is BufferKind.INTERMEDIATE:
                 offsets = first_fit(entries)
             else:
@@ -136,7 +138,7 @@ class BufferTable:
             blocks[kind] = _block(entries, offsets)
             lists[kind] = tuple(
                 BufferInfo(n, offset, entry.size)
-                for (n, entry), offset in zip(rows, offsets, strict=True)
+                for (n, entry), offset in zip(numbered, offsets, strict=True)
             )
         return Container(
             Version.V1_0,
@@ -338,15 +340,15 @@ class Emission:
         last = made.nodes[-1]
         concat = concat_of(last)
         if self.attempt.location(last) is Location.SRAM:
-            found = self.buffers.add_sram_map()
+            number = self.buffers.add_sram_map()
         elif concat is None:
-            found = self._intermediate(last)
+            number = self._intermediate(last)
         else:
             if concat not in self.ids:
                 self.ids[concat] = self._intermediate(concat)
-            found = self.ids[concat]
-        self.ids[last] = found
-        return found
+            number = self.ids[concat]
+        self.ids[last] = number
+        return number
 
     def _intermediate(self, node: Node) -> int:
         size = buffer_bytes(node.shape, self.attempt.format(node))

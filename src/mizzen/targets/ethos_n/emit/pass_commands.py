@@ -182,7 +182,7 @@ def tensor_record(
     tile_bytes: int,
     sram_offset_bytes: int,
 ) -> values.TensorRecord:
-    """Return what a command says of a node's map, all of it."""
+    """Return the record of a node's whole map in a command."""
     return values.TensorRecord(
         data_type=DATA_TYPE_CODES[node.data_type],
         format=attempt.format(node),
@@ -210,11 +210,11 @@ class Ids:
 
 def written_quantization(made: McePass) -> QuantizationInfo:
     """Return the quantisation that the compute engines write: the last requantisation's, if any."""
-    found = made.mce.quantization
+    quantization = made.mce.quantization
     for node in made.nodes:
         if isinstance(node.work, Requantization):
-            found = node.quantization
-    return found
+            quantization = node.quantization
+    return quantization
 
 
 def mce_command(made: McePass, attempt: Attempt, ids: Ids) -> values.McePle:
@@ -263,7 +263,7 @@ def _mce_input(made: McePass, attempt: Attempt, buffer_id: int) -> values.Tensor
 
 
 def weight_record(made: McePass, buffer_id: int) -> values.TensorRecord:
-    """Return what the command of a pass says of its weights."""
+    """Return the record of a pass's weights in its command."""
     weights, tile = made.work.weights, made.plan.weights
     shape = weights.shape
     if made.algorithm is values.Algorithm.WINOGRAD:
@@ -290,7 +290,7 @@ def _mce_record(made: McePass) -> values.MceRecord:
     if made.kernel is not None and made.kernel.kernel is values.PleOperation.SIGMOID:
         _, farthest = sigmoid_scale(written, last.quantization)
         bounds = narrowed(bounds, written.zero_point, farthest)
-    row, column = (_edge(work.upsample, extent) for extent in mce.shape[1:3])
+    line, column = (_edge(work.upsample, extent) for extent in mce.shape[1:3])
     return values.MceRecord(
         stride_x=work.stride.x,
         stride_y=work.stride.y,
@@ -301,7 +301,7 @@ def _mce_record(made: McePass) -> values.MceRecord:
         output_stripe_shape=_made_stripe(made),
         output_zero_point=written.zero_point,
         upsample=work.upsample,
-        upsample_edge_row=row,
+        upsample_edge_row=line,
         upsample_edge_column=column,
         operation=work.operation,
         algorithm=made.algorithm,

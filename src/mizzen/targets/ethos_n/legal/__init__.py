@@ -117,13 +117,13 @@ def supported(
     """
     case = _case(query.operation, query.inputs, capabilities, expected)
     message, filled = "", False
-    for row, breach in judged(_table(type(query.operation), profile), case):
+    for condition, breach in judged(_table(type(query.operation), profile), case):
         if breach is None:
-            filled = filled or row.fills
+            filled = filled or condition.fills
             continue
-        message = row.text(breach)
-        if row.level is not Level.SUPPORTED:
-            return Answer(row.level, case.outputs if filled else (), message)
+        message = condition.text(breach)
+        if condition.level is not Level.SUPPORTED:
+            return Answer(condition.level, case.outputs if filled else (), message)
     return Answer(Level.SUPPORTED, case.outputs, message)
 
 
@@ -138,18 +138,20 @@ def reasons(
 
     The rules that make it EstimateOnly, up to the first that makes it Unsupported: what comes
     after that one may not mean anything. Answers are kept: a covered graph, the network made of it
-    and whoever compiles that ask the same.
+    and what compiles that ask the same.
     """
     case, kind = _case(operation, inputs, capabilities, None), type(operation).__name__
     source = f"Ethos-N driver stack {profile.value}, Is{kind}Supported"
-    found: dict[str, Reason] = {}
-    for row, breach in judged(_table(type(operation), profile), case):
-        if breach is not None and row.level is not Level.SUPPORTED:
-            sentence = ESTIMATED if row.level is Level.ESTIMATE_ONLY else SENTENCE
-            found.setdefault(row.id, row.reason(breach, kind, sentence=sentence, source=source))
-            if row.level is Level.UNSUPPORTED:
+    by_rule: dict[str, Reason] = {}
+    for condition, breach in judged(_table(type(operation), profile), case):
+        if breach is not None and condition.level is not Level.SUPPORTED:
+            sentence = ESTIMATED if condition.level is Level.ESTIMATE_ONLY else SENTENCE
+            by_rule.setdefault(
+                condition.id, condition.reason(breach, kind, sentence=sentence, source=source)
+            )
+            if condition.level is Level.UNSUPPORTED:
                 break
-    return tuple(found.values())
+    return tuple(by_rule.values())
 
 
 def rules(kind: type[net.Operation], profile: Profile) -> tuple[OperationRule[Any], ...]:
@@ -189,7 +191,7 @@ def _table(kind: type[net.Operation], profile: Profile) -> tuple[Step[Any], ...]
 def _absent(
     kind: type[net.Operation], profile: Profile, having: tuple[Profile, ...]
 ) -> OperationRule[Any]:
-    releases = " or ".join(row.value for row in having)
+    releases = " or ".join(release.value for release in having)
     return rule("release").must_have(
         f"release {releases} of the driver stack",
         "write it with other operations",

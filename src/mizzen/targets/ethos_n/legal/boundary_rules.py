@@ -31,8 +31,8 @@ from mizzen.targets.rules import Level
     "An Output layer's format must be NHWC or NHWCB",
 )
 def _output_format(case: Case[Output]) -> str | None:
-    found = case.operation.format
-    return None if found in FEATURE_MAP_FORMATS else found.value
+    format_ = case.operation.format
+    return None if format_ in FEATURE_MAP_FORMATS else format_.value
 
 
 @rule("outputs-zero-point").must_have(

@@ -168,24 +168,24 @@ def _multiplier(case: Case[DepthwiseConvolution]) -> str | None:
 
 
 def _bias_zero_point(case: Case[Weighted]) -> str | None:
-    found = case.inputs[1].quantization.zero_point
-    return str(found) if found else None
+    zero_point = case.inputs[1].quantization.zero_point
+    return str(zero_point) if zero_point else None
 
 
 def _bias_scales(case: Case[Weighted]) -> str | None:
     feature_map, bias, weights = case.inputs
-    found, wanted = bias.quantization.scales, bias_scales_of(feature_map, weights)
-    if found == wanted:
+    scales, wanted = bias.quantization.scales, bias_scales_of(feature_map, weights)
+    if scales == wanted:
         return None
-    for have, want in zip(found, wanted, strict=False):
+    for have, want in zip(scales, wanted, strict=False):
         if have != want:
             return f"{have:.9g} where it is {want:.9g}"
-    return f"{len(found)} scales where there are {len(wanted)}"
+    return f"{len(scales)} scales where there are {len(wanted)}"
 
 
 def _bias_quantization(case: Case[Weighted]) -> str | None:
-    found = _bias_zero_point(case)
-    return _bias_scales(case) if found is None else f"a zero point of {found}"
+    zero_point = _bias_zero_point(case)
+    return _bias_scales(case) if zero_point is None else f"a zero point of {zero_point}"
 
 
 def _plane(case: Case[Windowed]) -> Shape:
@@ -412,8 +412,8 @@ def _weights_plane(case: Case[FullyConnected]) -> str | None:
 )
 def _weights_inputs(case: Case[FullyConnected]) -> str | None:
     _, height, width, channels = case.input.shape
-    wanted, found = height * width * channels, case.inputs[2].shape[2]
-    return None if found == wanted else f"{found} for {wanted} elements"
+    wanted, given = height * width * channels, case.inputs[2].shape[2]
+    return None if given == wanted else f"{given} for {wanted} elements"
 
 
 @rule("weights-scales").must_have(

@@ -166,8 +166,8 @@ def _types(case: Case[Binary]) -> str | None:
 
 def _axes(case: Case[Binary]) -> str | None:
     axes = [info.quantization.axis for info in case.inputs]
-    found = [str(axis) for axis in axes if axis is not None]
-    return f"scales along axis {' and '.join(found)}" if found else None
+    along = [str(axis) for axis in axes if axis is not None]
+    return f"scales along axis {' and '.join(along)}" if along else None
 
 
 def _stretched(case: Case[Binary]) -> str | None:

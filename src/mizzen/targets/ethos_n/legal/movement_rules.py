@@ -497,8 +497,8 @@ def _no_output(case: Case[Split]) -> str | None:
     "Sizes must sum to the total size of the input tensor along the split axis",
 )
 def _sum(case: Case[Split]) -> str | None:
-    extent, found = case.input.shape[case.operation.axis], sum(case.operation.sizes)
-    return None if found == extent else f"{found} where the input has {extent}"
+    extent, total = case.input.shape[case.operation.axis], sum(case.operation.sizes)
+    return None if total == extent else f"{total} where the input has {extent}"
 
 
 @rule("output-infos").must_have(
@@ -525,8 +525,8 @@ def _part_depth(case: Case[Split]) -> Breach | None:
     sram_bytes = case.capabilities.sram_bytes
     wrong = _wrong_part(case)
     parts = case.outputs if wrong is None else case.outputs[: wrong + 1]
-    found = (deep(info, sram_bytes) for info in parts if is_too_deep(info, sram_bytes))
-    return next(found, None)
+    breaches = (deep(info, sram_bytes) for info in parts if is_too_deep(info, sram_bytes))
+    return next(breaches, None)
 
 
 @rule(OUTPUT_INFO.id, OUTPUT_INFO.level, fills=True).must_have(

@@ -81,7 +81,9 @@ OTHER_POOLING = "use another window, or a convolution in its place"
 CROP = "crop or pad the input, so that both extents are"
 
 
-_ANY_OF_WINDOWS = f"one of these windows for max pooling: {', '.join(row.text for row in WINDOWS)}"
+_ANY_OF_WINDOWS = (
+    f"one of these windows for max pooling: {', '.join(window.text for window in WINDOWS)}"
+)
 
 
 def _text(operation: Pooling) -> str:
@@ -151,7 +153,7 @@ def _average_bank(case: Case[Pooling]) -> str | None:
 
 def _max_window(case: Case[Pooling]) -> str | None:
     operation = case.operation
-    if operation.type is PoolingType.AVG or any(row.pooling == operation for row in WINDOWS):
+    if operation.type is PoolingType.AVG or any(window.pooling == operation for window in WINDOWS):
         return None
     return _text(operation)
 

@@ -72,7 +72,7 @@ class Case(Generic[O_co]):
     def outputs(self) -> tuple[TensorInfo, ...]:
         """What it makes of its inputs.
 
-        For rules that stand behind those of its parameters, which may make it impossible to tell.
+        For rules that stand after those of its parameters, which may make it impossible to tell.
         """
         return output_infos(self.operation, self.inputs)
 
@@ -142,8 +142,8 @@ def batch(*pick: Pick[O]) -> OperationRule[O]:
     """Make the rule that feature maps hold one element of a batch."""
 
     def measure(case: Case[O]) -> Breach | None:
-        found = (row(case).shape[0] for row in pick)
-        return next((Breach(f"one of {count}") for count in found if count != 1), None)
+        counts = (one(case).shape[0] for one in pick)
+        return next((Breach(f"one of {count}") for count in counts if count != 1), None)
 
     return rule("batch").must_have(
         "a batch of 1",
@@ -192,8 +192,8 @@ def data_type(id: str, what: str, pick: Pick[O]) -> OperationRule[O]:
     """Make the rule that a tensor has 8 bits."""
 
     def measure(case: Case[O]) -> Breach | None:
-        found = pick(case).data_type
-        return None if found in EIGHT_BITS else Breach(found.value)
+        type_ = pick(case).data_type
+        return None if type_ in EIGHT_BITS else Breach(type_.value)
 
     return rule(id).must_have(
         f"{_tensor(id)} of UINT8 or INT8",
@@ -206,8 +206,8 @@ def bias_type(what: str) -> OperationRule[Operation]:
     """Make the rule that the bias has 32 bits."""
 
     def measure(case: Case[Operation]) -> Breach | None:
-        found = case.inputs[1].data_type
-        return None if found is DataType.S32 else Breach(found.value)
+        type_ = case.inputs[1].data_type
+        return None if type_ is DataType.S32 else Breach(type_.value)
 
     return rule("bias-type").must_have(
         "a bias of INT32", "give the bias as INT32", f"{what} must be INT32_QUANTIZED"
@@ -218,11 +218,11 @@ def layout(
     id: str, wanted: tuple[DataFormat, ...], message: str, pick: Pick[O]
 ) -> OperationRule[O]:
     """Make the rule that a tensor has one of some formats."""
-    names = " or ".join(row.value for row in wanted)
+    names = " or ".join(format_.value for format_ in wanted)
 
     def measure(case: Case[O]) -> Breach | None:
-        found = pick(case).format
-        return None if found in wanted else Breach(found.value)
+        format_ = pick(case).format
+        return None if format_ in wanted else Breach(format_.value)
 
     return rule(id).must_have(f"{_tensor(id)} in {names}", f"give it in {names}", message)(measure)
 
@@ -351,15 +351,15 @@ def per_channel(
     """Make the rules that scales are along the channels, one for each; or without an axis."""
 
     def other_axis(case: Case[Operation]) -> str | None:
-        found = pick(case).quantization.axis
-        return None if found in (None, axis) else f"axis {found}"
+        own_axis = pick(case).quantization.axis
+        return None if own_axis in (None, axis) else f"axis {own_axis}"
 
     def count(case: Case[Operation]) -> Breach | None:
         info = pick(case)
-        wanted, found = info.shape[axis], len(info.quantization.scales)
-        if info.quantization.axis is None or wanted == found:
+        wanted, scales = info.shape[axis], len(info.quantization.scales)
+        if info.quantization.axis is None or wanted == scales:
             return None
-        return Breach(f"{found} scales for {wanted} channels", (wanted, found))
+        return Breach(f"{scales} scales for {wanted} channels", (wanted, scales))
 
     name = tensor.lower()
     return (

@@ -20,7 +20,7 @@ An example, for 16 banks of SRAM (`ethos-n78-4tops-4ple`): a 3x3 convolution of 
 
 The compute engines have no stride, so the convolution needs a stage before it: channel c is in bank
 c modulo 16, each submap begins in bank 0, and 32 channels are a whole number of banks, so there are
-4 * 32 = 128 channels without a gap. The ReLU stays a node of its own: a clamp is free behind an
+4 * 32 = 128 channels without a gap. The ReLU stays a node of its own: a clamp is free after an
 accumulator, and only `schedule` knows whether it has one.
 """
 

@@ -88,7 +88,7 @@ STRIDE = 2
 
 
 def interleaved_channels(channels: int, srams: int) -> int:
-    """Return channels of the four submaps, with the gaps between them but not behind the last."""
+    """Return channels of the four submaps, with the gaps between them but not after the last."""
     rounded = -(-channels // srams) * srams
     return rounded * (STRIDE * STRIDE - 1) + channels
 
@@ -218,8 +218,8 @@ def depth_to_space_nodes(
         (block, block, channels, outputs), DataType.U8, DataFormat.HWIO, quantization
     )
     data = np.zeros(weights.shape, np.uint8)
-    row, column, channel = np.ix_(range(block), range(block), range(outputs))
-    data[row, column, (row * block + column) * outputs + channel, channel] = COPYING_WEIGHT
+    line, column, channel = np.ix_(range(block), range(block), range(outputs))
+    data[line, column, (line * block + column) * outputs + channel, channel] = COPYING_WEIGHT
     bias = np.zeros(outputs, np.int32)
     operation = TransposeConvolution(Padding(), Stride(block, block), output.quantization)
     constants = (weights, data, bias)

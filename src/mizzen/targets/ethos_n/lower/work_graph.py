@@ -118,7 +118,7 @@ class Mce:
 
 @dataclass(frozen=True, slots=True)
 class Clamp:
-    """Bounds, in the quantised numbers of the map, applied behind the accumulators."""
+    """Bounds, in the quantised numbers of the map, applied after the accumulators."""
 
     lower: int
     upper: int
@@ -155,14 +155,14 @@ class Relabel:
 
 @dataclass(frozen=True, slots=True)
 class Concat:
-    """Maps behind one another along an axis, each written to its place by the pass before."""
+    """Maps one after another along an axis, each written to its place by the pass before."""
 
     axis: int
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """A part of a map, read from its place by the pass behind."""
+    """A part of a map, read from its place by the pass after."""
 
     offset: Shape
 
@@ -174,7 +174,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Requantization:
-    """The same reals in another quantisation or type, by the scaling behind the accumulators."""
+    """The same reals in another quantisation or type, by the scaling after the accumulators."""
 
 
 Work = (
@@ -317,24 +317,24 @@ class Graph:
 
     def sorted(self) -> list[Node]:
         """Return the nodes each after its inputs: depth first from the nodes without users."""
-        found: dict[Node, None] = {}
+        ordered: dict[Node, None] = {}
         for target in self.nodes:
             if not target.users:
-                _visit(target, found)
-        return list(found)
+                _visit(target, ordered)
+        return list(ordered)
 
 
-def _visit(target: Node, found: dict[Node, None]) -> None:
+def _visit(target: Node, visited: dict[Node, None]) -> None:
     """Add a node's unvisited ancestors and itself, in post-order."""
     stack: list[tuple[Node, Iterator[Node]]] = []
-    if target not in found:
+    if target not in visited:
         stack.append((target, iter(target.inputs)))
     while stack:
         node, inputs = stack[-1]
-        following = next((source for source in inputs if source not in found), None)
+        following = next((source for source in inputs if source not in visited), None)
         if following is None:
             stack.pop()
-            found[node] = None
+            visited[node] = None
         else:
             stack.append((following, iter(following.inputs)))
 
@@ -344,13 +344,13 @@ def nearest(node: Node, holds: Callable[[Node], bool]) -> Node | None:
     seen: set[Node] = set()
     stack = [node]
     while stack:
-        found = stack.pop()
-        if found in seen:
+        candidate = stack.pop()
+        if candidate in seen:
             continue
-        if holds(found):
-            return found
-        seen.add(found)
-        stack.extend(reversed(found.inputs))
+        if holds(candidate):
+            return candidate
+        seen.add(candidate)
+        stack.extend(reversed(candidate.inputs))
     return None
 
 
@@ -394,7 +394,7 @@ def drop_opposite_relayouts(graph: Graph, node: Node) -> bool:
 
 
 def requantize_before_relabel(graph: Graph, node: Node) -> bool:
-    """A requantisation behind a relabelling goes before it, where it can ride on what is there.
+    """A requantisation after a relabelling goes before it, where it can ride on what is there.
 
     Not where the relabelling gives the numbers another meaning, which the order then matters for.
     """
@@ -425,7 +425,7 @@ def move_before(graph: Graph, requantization: Node, nodes: Sequence[Node]) -> No
 
 
 def requantize_before_concat(graph: Graph, node: Node) -> bool:
-    """A requantisation behind a concatenation goes before it, to every part."""
+    """A requantisation after a concatenation goes before it, to every part."""
     after = _moved_before_concat(graph, node, Requantization)
     if after is None:
         return False
@@ -434,12 +434,12 @@ def requantize_before_concat(graph: Graph, node: Node) -> bool:
 
 
 def copy_before_concat(graph: Graph, node: Node) -> bool:
-    """A copy behind a concatenation goes before it, to every part."""
+    """A copy after a concatenation goes before it, to every part."""
     return _moved_before_concat(graph, node, Copy) is not None
 
 
 def _moved_before_concat(graph: Graph, concat: Node, kind: type) -> Node | None:
-    """Move what is behind a concatenation, if it is of a kind, to every part; return what it was.
+    """Move what is after a concatenation, if it is of a kind, to every part; return what it was.
 
     Not where it is a part of a concatenation along another axis, which needs it in one buffer.
     """
@@ -525,7 +525,7 @@ def merge_concats(graph: Graph, node: Node) -> bool:
 
 
 def drop_unused(graph: Graph, node: Node) -> bool:
-    """A map that nobody reads is not made."""
+    """A map that nothing reads is not made."""
     if node.users or isinstance(node.work, Sink):
         return False
     graph.remove(node)

@@ -107,7 +107,7 @@ def _moved(step: Operation, elements: Array) -> Array:
 
 
 def _modes(elements: Array, block: int) -> Iterator[tuple[str, Array]]:
-    """Return what the two ways to read channels as blocks make of an image."""
+    """Return the images that the two ways to read channels as blocks make."""
     n, height, width, channels = elements.shape
     rest, odd = divmod(channels, block * block)
     if odd:
@@ -142,10 +142,10 @@ def resized(emission: Emission, match: Match) -> None:
     scale, offset = contents(match[SCALE]).tolist(), contents(match[OFFSET]).tolist()
     for axis, name in ((1, "height"), (2, "width")):
         numerator, denominator = scale[2 * axis - 2 : 2 * axis]
-        found = _places(result.shape[axis], source.shape[axis], numerator, denominator,
+        places = _places(result.shape[axis], source.shape[axis], numerator, denominator,
                         offset[axis - 1])  # fmt: skip
         findings.need(
-            bool((found == np.arange(result.shape[axis]) // 2).all()),
+            bool((places == np.arange(result.shape[axis]) // 2).all()),
             "samples",
             f"samples of {name} must be every pixel twice",
             limit="every pixel twice",
@@ -176,7 +176,7 @@ class Parts:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The extents of the parts."""
-        return tuple(row.result.shape[self.axis] for row in self.slices)
+        return tuple(slice_.result.shape[self.axis] for slice_ in self.slices)
 
 
 def parts_of(operations: Sequence[Operation]) -> Iterator[Parts]:
@@ -193,30 +193,30 @@ def parts_of(operations: Sequence[Operation]) -> Iterator[Parts]:
             starts.setdefault(start, []).append(operation)
     for (value, axis), starts in cuts.items():
         for first in starts.get(0, ()):
-            found = _row(first, value.shape[axis], axis, starts)
-            if found:
-                yield Parts(value, axis, tuple(found))
+            run = _row(first, value.shape[axis], axis, starts)
+            if run:
+                yield Parts(value, axis, tuple(run))
 
 
 def _row(
     first: Operation, extent: int, axis: int, starts: dict[int, list[Operation]]
 ) -> list[Operation]:
     """Return SLICEs that follow one another to the end, and take them out; none if they do not."""
-    found = [first]
+    run = [first]
     end = first.result.shape[axis]
     while end < extent:
-        following = [row for row in starts.get(end, ()) if row not in found]
+        following = [each for each in starts.get(end, ()) if each not in run]
         if not following:
             return []
-        same = [row for row in following if row.group == first.group]
-        found.append((same or following)[0])
-        end += found[-1].result.shape[axis]
+        same = [each for each in following if each.group == first.group]
+        run.append((same or following)[0])
+        end += run[-1].result.shape[axis]
     if end > extent:
         return []
-    for start, rows in starts.items():
+    for start, starting in starts.items():
         # The first ones are being gone through.
-        starts[start] = rows if start == 0 else [row for row in rows if row not in found]
-    return found
+        starts[start] = starting if start == 0 else [each for each in starting if each not in run]
+    return run
 
 
 def _only_axis(operation: Operation) -> int | None:
@@ -230,7 +230,7 @@ def _only_axis(operation: Operation) -> int | None:
 
 def split(emission: Emission, parts: Parts) -> None:
     """Add a value's parts."""
-    results = [row.result for row in parts.slices]
+    results = [slice_.result for slice_ in parts.slices]
     _check(parts.value, *results)
     source = emission.operand(parts.value)
     node = emission.add_node(Split(parts.axis, parts.sizes), source)

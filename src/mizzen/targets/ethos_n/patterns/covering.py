@@ -205,26 +205,32 @@ class Covering:
         self._refusals: dict[Operation, list[_Refusal]] = {}
         self._rows: dict[Guard, Row] = {}
         """Rows by the guard that asks the library about them."""
-        self._cover = Cover(graph, [self._asking(rank, row) for rank, row in enumerate(TABLE)])
-        self._order = {row: place for place, row in enumerate(graph.sorted())}
+        self._cover = Cover(graph, [self._asking(rank, entry) for rank, entry in enumerate(TABLE)])
+        self._order = {operation: place for place, operation in enumerate(graph.sorted())}
         self._fixed = _constant(self._order)
-        found = dict(chain(self._from_patterns(), self._from_slices()))
-        self.composites = tuple(sorted(found, key=found.__getitem__))
-        self.composite_of = {row: each for each in self.composites for row in each.operations}
+        orders = dict(chain(self._from_patterns(), self._from_slices()))
+        self.composites = tuple(sorted(orders, key=orders.__getitem__))
+        self.composite_of = {
+            operation: each for each in self.composites for operation in each.operations
+        }
 
     def _from_patterns(self) -> Iterator[tuple[Composite, int]]:
-        """Return what patterns found, and when it can be done."""
-        for found in self._cover.composites:
-            (row,) = [
-                self._rows[guard] for guard in found.match.pattern.guards if guard in self._rows
+        """Return the composites of patterns, and when each can be done."""
+        for covered in self._cover.composites:
+            (entry,) = [
+                self._rows[guard] for guard in covered.match.pattern.guards if guard in self._rows
             ]
-            made = Composite(row.name, row.becomes, found.operations, _adding(row, found.match))
-            yield made, self._order[found.match.root]
+            made = Composite(
+                entry.name, entry.becomes, covered.operations, _adding(entry, covered.match)
+            )
+            yield made, self._order[covered.match.root]
 
     def _from_slices(self) -> Iterator[tuple[Composite, int]]:
         """Return splits, which are several operations side by side, and when they can be done."""
-        free = [row for row in self._order if self._cover.composite_of(row) is None]
-        for parts in parts_of([row for row in free if isinstance(row, Slice)]):
+        free = [
+            operation for operation in self._order if self._cover.composite_of(operation) is None
+        ]
+        for parts in parts_of([operation for operation in free if isinstance(operation, Slice)]):
             add = _splitting(parts)
             reasons = self._ask(add)
             if reasons:
@@ -233,12 +239,12 @@ class Covering:
                 made = Composite(SPLIT, SPLIT, parts.slices, add)
                 yield made, min(map(self._order.__getitem__, parts.slices))
 
-    def _asking(self, rank: int, row: Row) -> Pattern:
+    def _asking(self, rank: int, entry: Row) -> Pattern:
         """Return a row's pattern with one more guard: the library supports what it becomes."""
 
         def guard(match: Match) -> Reject | None:
             def ask(emission: Emission) -> None:
-                row.ask(emission, match)
+                entry.ask(emission, match)
 
             reasons = self._ask(ask)
             if not reasons:
@@ -246,16 +252,16 @@ class Covering:
             self._refuse(_Refusal(rank, match.operations, reasons))
             return Reject(accumulated(reasons))
 
-        self._rows[guard] = row
+        self._rows[guard] = entry
         guard.__doc__ = "The Support Library supports it."
-        return replace(row.pattern, guards=(*row.pattern.guards, guard))
+        return replace(entry.pattern, guards=(*entry.pattern.guards, guard))
 
     def _refuse(self, refusal: _Refusal) -> None:
         for operation in refusal.operations:
             self._refusals.setdefault(operation, []).append(refusal)
 
     def _ask(self, add: Callable[[Emission], None]) -> tuple[Reason, ...]:
-        """Return what speaks against a composite, as a network of its own."""
+        """Return the reasons against a composite, as a network of its own."""
         emission = Emission()
         try:
             add(emission)
@@ -264,58 +270,67 @@ class Covering:
         return tuple(self.breaches(emission.network))
 
     def breaches(self, network: Network) -> Iterator[Reason]:
-        """Return what is not supported of a network, inputs left out."""
+        """Return the reasons why a network is not supported, inputs left out."""
         for node in network:
             if not isinstance(node.operation, Input):
                 infos = tuple(operand.info for operand in node.inputs)
-                found = legal.reasons(node.operation, infos, self._capabilities)
-                yield from self._compared(found, node.operation, infos) if found else ()
-        for found in emptied(network):
-            yield found.reason
+                reasons = legal.reasons(node.operation, infos, self._capabilities)
+                yield from self._compared(reasons, node.operation, infos) if reasons else ()
+        for empty in emptied(network):
+            yield empty.reason
 
     def _compared(
-        self, found: tuple[Reason, ...], operation: NetworkOperation, infos: tuple[TensorInfo, ...]
+        self,
+        reasons: tuple[Reason, ...],
+        operation: NetworkOperation,
+        infos: tuple[TensorInfo, ...],
     ) -> Iterator[Reason]:
         """Say of an operation that is not supported whether another release has it."""
         taken = not legal.reasons(operation, infos, self._capabilities, self._release)
         said = f"; Arm's Support Library {self._release.value} takes it as it is" if taken else ""
-        return (replace(reason, help=f"{reason.help}{said}") for reason in found)
+        return (replace(reason, help=f"{reason.help}{said}") for reason in reasons)
 
     def uncovered(self, operations: Iterable[Operation]) -> list[Operation]:
         """Return those of some operations that are in no composite and need to be."""
         return [
-            row for row in operations if row not in self.composite_of and row not in self._fixed
+            operation
+            for operation in operations
+            if operation not in self.composite_of and operation not in self._fixed
         ]
 
     def reasons(self, operations: Iterable[Operation]) -> tuple[Reason, ...]:
         """Return why some operations, those of one group, are not all in composites."""
         left = self.uncovered(operations)
-        found = dict.fromkeys(chain.from_iterable(map(self._refused, left)))
-        if left and not found:
+        known = dict.fromkeys(chain.from_iterable(map(self._refused, left)))
+        if left and not known:
             return (self._unknown(left),)
-        return tuple(found)
+        return tuple(known)
 
     def _refused(self, operation: Operation) -> list[Reason]:
         """Return reasons of the widest refusals that an operation is in, in the table's order."""
-        found = self._refusals.get(operation, [])
-        widest = max((len(row.operations) for row in found), default=0)
-        rows = sorted((row for row in found if len(row.operations) == widest), key=_rank)
-        return [reason for row in rows for reason in row.reasons]
+        refusals = self._refusals.get(operation, [])
+        widest = max((len(refusal.operations) for refusal in refusals), default=0)
+        of_widest = sorted(
+            (refusal for refusal in refusals if len(refusal.operations) == widest), key=_rank
+        )
+        return [reason for refusal in of_widest for reason in refusal.reasons]
 
     def _unknown(self, operations: list[Operation]) -> Reason:
         """Say why operations are as no row wants them."""
-        strange = next((row for row in operations if row.kind not in KINDS), None)
+        strange = next((operation for operation in operations if operation.kind not in KINDS), None)
         if strange is not None:
             return _no_form(strange)
         findings = Findings()
         findings.types(self._crossing(operations))
         if findings.reasons:
             return findings.reasons[0]
-        said = next((SAYINGS[row.kind] for row in operations if row.kind in SAYINGS), None)
+        said = next(
+            (SAYINGS[operation.kind] for operation in operations if operation.kind in SAYINGS), None
+        )
         if said is not None:
             return Reason("no-composite", said[0], "an operation of the pattern table", "",
                           said[1], SOURCE)  # fmt: skip
-        misses = [miss for row in operations for miss in self._cover.misses(row)]
+        misses = [miss for operation in operations for miss in self._cover.misses(operation)]
         best = max(misses, key=_nearness, default=None)
         if best is None:
             return _no_form(operations[-1])
@@ -332,8 +347,8 @@ class Covering:
     def _crossing(self, operations: list[Operation]) -> list[Value]:
         """Return the values that some operations take from others or give to others."""
         inside = set(operations)
-        taken = [value for row in operations for value in row.operands]
-        given = [value for row in operations for value in row.results]
+        taken = [value for operation in operations for value in operation.operands]
+        given = [value for operation in operations for value in operation.results]
         return [
             *(v for v in taken if v.producer not in inside and v.producer not in self._fixed),
             *(v for v in given if not v.uses or not inside.issuperset(v.uses)),
@@ -352,10 +367,10 @@ def _no_form(operation: Operation) -> Reason:
     )
 
 
-def _adding(row: Row, match: Match) -> Callable[[Emission], None]:
+def _adding(entry: Row, match: Match) -> Callable[[Emission], None]:
     def add(emission: Emission) -> None:
         emission.origin = match.root.origin
-        row.add(emission, match)
+        entry.add(emission, match)
 
     return add
 
@@ -379,14 +394,14 @@ def _nearness(miss: Miss) -> tuple[bool, int]:
 def _constant(operations: Iterable[Operation]) -> set[Operation]:
     """Return the constants of some operations in an order of execution, and what is computed of
     constants alone."""
-    found: set[Operation] = set()
+    fixed: set[Operation] = set()
     for operation in operations:
         operands = operation.operands
         if isinstance(operation, Constant) or (
-            operands and all(value.producer in found for value in operands)
+            operands and all(value.producer in fixed for value in operands)
         ):
-            found.add(operation)
-    return found
+            fixed.add(operation)
+    return fixed
 
 
 def _kinds_in(node: Node) -> Iterator[str]:
@@ -396,7 +411,7 @@ def _kinds_in(node: Node) -> Iterator[str]:
         yield from _kinds_in(part)
 
 
-KINDS = frozenset(kind for row in TABLE for kind in _kinds_in(row.pattern.root))
+KINDS = frozenset(kind for entry in TABLE for kind in _kinds_in(entry.pattern.root))
 """Operations that some composite has, and those that some have in front."""
 
 
@@ -404,7 +419,7 @@ Legal = Callable[[Operation], Sequence[Reason]]
 
 
 def legality(covering: Covering) -> Legal:
-    """Return what says why an operation of a graph may not be on the NPU; nothing if it may.
+    """Return a function that tells why an operation may not be on the NPU; nothing if it may.
 
     Groups are placed whole, so all operations of one have the same reasons. The graph must stay
     as it was covered.
@@ -413,31 +428,31 @@ def legality(covering: Covering) -> Legal:
     for operation in covering.graph.sorted():
         if not isinstance(operation, Constant):
             members.setdefault(operation.group, []).append(operation)
-    found = {group: covering.reasons(rows) for group, rows in members.items()}
-    _spread(covering, found)
+    reasons = {group: covering.reasons(together) for group, together in members.items()}
+    _spread(covering, reasons)
 
     def legal(operation: Operation) -> Sequence[Reason]:
-        return found.get(operation.group, ())
+        return reasons.get(operation.group, ())
 
     return legal
 
 
-def _spread(covering: Covering, found: dict[int | None, tuple[Reason, ...]]) -> None:
+def _spread(covering: Covering, reasons: dict[int | None, tuple[Reason, ...]]) -> None:
     """Add reasons to groups whose operations are in a composite with those of refused groups.
 
-    A composite is done whole: a PAD that is only right in front of its convolution stays where
+    A composite is done whole: a PAD that is only right before its convolution stays where
     that stays.
     """
     changed = True
     while changed:
         changed = False
         for composite in covering.composites:
-            groups = {row.group: row for row in composite.operations}
-            refused = [row for group, row in groups.items() if found.get(group)]
+            groups = {operation.group: operation for operation in composite.operations}
+            refused = [operation for group, operation in groups.items() if reasons.get(group)]
             for group in groups if refused else ():
-                if not found.get(group):
+                if not reasons.get(group):
                     kind = refused[0].kind
-                    found[group] = (
+                    reasons[group] = (
                         Reason(
                             "whole-composite",
                             f"it is part of {composite.name} with {kind}, which stays on the CPU",
@@ -478,6 +493,6 @@ def _is_worth_it(region: Region, covering: Covering) -> bool:
     groups = set(region.groups)
     return any(
         composite.becomes in COMPUTE_INTENSIVE
-        and any(row.group in groups for row in composite.operations)
+        and any(operation.group in groups for operation in composite.operations)
         for composite in covering.composites
     )

@@ -90,14 +90,14 @@ def addition(emission: Emission, match: Match) -> None:
     output = quantization_info(result)
     rescaling = one_rescaling_of(match.root)
     for value, steps in ((match[X], LEFT), (match[Y], RIGHT)):
-        found = line_of(match, value, steps)
-        wanted = found.quantization.scale / output.scale
+        line = line_of(match, value, steps)
+        wanted = line.quantization.scale / output.scale
         findings.need(
-            close(found.ratio * rescaling.ratio, wanted)
-            and found.zero_point == found.quantization.zero_point
+            close(line.ratio * rescaling.ratio, wanted)
+            and line.zero_point == line.quantization.zero_point
             and rescaling.after == output.zero_point,
             "sum",
-            f"multiplier={found.ratio * rescaling.ratio:g}, multiplier must = {wanted:g}",
+            f"multiplier={line.ratio * rescaling.ratio:g}, multiplier must = {wanted:g}",
             limit="the multipliers and zero points that the tensors' quantisations give",
         )
         need_no_wrapping(findings, info_of(value), output)
@@ -117,17 +117,17 @@ class Line:
 
 def line_of(match: Match, value: Value, steps: Through) -> Line:
     """Read the RESCALEs between a feature map and the sum or product."""
-    found = _rescalings(match, steps)
-    if not found:
+    rescalings = _rescalings(match, steps)
+    if not rescalings:
         raise unfit("operands", "an operand must be scaled to 32 bits before")
-    return Line(found[0].before, _ratio(found), quantization_info(value))
+    return Line(rescalings[0].before, _ratio(rescalings), quantization_info(value))
 
 
 def units_of(match: Match, steps: Through) -> tuple[Array, int, float]:
     """Return a constant operand's numbers, their zero point, and by what RESCALEs multiply them."""
     data = contents(match[C])
-    found = _rescalings(match, steps)
-    return data, found[0].before if found else 0, _ratio(found)
+    rescalings = _rescalings(match, steps)
+    return data, rescalings[0].before if rescalings else 0, _ratio(rescalings)
 
 
 def _rescalings(match: Match, steps: Through) -> list[Rescaling]:
@@ -135,14 +135,16 @@ def _rescalings(match: Match, steps: Through) -> list[Rescaling]:
     if steps not in match:
         return []
     operations: tuple[Operation, ...] = match[steps]
-    found = [one_rescaling_of(operation) for operation in reversed(operations)]
-    if any(row.after for row in found) or any(row.before for row in found[1:]):
+    rescalings = [one_rescaling_of(operation) for operation in reversed(operations)]
+    if any(rescaling.after for rescaling in rescalings) or any(
+        rescaling.before for rescaling in rescalings[1:]
+    ):
         raise unfit("zero-point", "sums in 32 bits must have no zero point")
-    return found
+    return rescalings
 
 
-def _ratio(found: list[Rescaling]) -> float:
-    return float(np.prod([row.ratio for row in found])) if found else 1.0
+def _ratio(rescalings: list[Rescaling]) -> float:
+    return float(np.prod([rescaling.ratio for rescaling in rescalings])) if rescalings else 1.0
 
 
 HALF_STEP = 0.5
@@ -190,7 +192,7 @@ class _Affine:
 
 
 def _affine(match: Match) -> _Affine:
-    """Return what a sum or product with one number does."""
+    """Return the function of a sum or product with one number."""
     result = one_rescaling_of(match.root)
     if PRODUCT in match:
         line = line_of(match, match[X], MULTIPLIED)
@@ -399,8 +401,8 @@ def _tabulated(match: Match) -> tuple[Array, QuantizationInfo]:
 def _agrees(match: Match, reals: Array, output: QuantizationInfo) -> bool:
     """Whether a table's entries are within one of what reals round to."""
     wanted = np.clip(np.rint(reals / output.scale) + output.zero_point, -128, 127)
-    found = contents(match[ENTRIES]).reshape(-1).astype(np.float64)
-    return bool(np.abs(found - wanted).max() <= 1)
+    entries = contents(match[ENTRIES]).reshape(-1).astype(np.float64)
+    return bool(np.abs(entries - wanted).max() <= 1)
 
 
 def _slope(match: Match, reals: Array, output: QuantizationInfo) -> float:

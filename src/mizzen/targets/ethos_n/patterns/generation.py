@@ -57,10 +57,10 @@ def generate(graph: Graph, configuration: VariantConfiguration) -> Generated:
     covering = Covering(graph, configuration)
     left = covering.uncovered(graph.sorted())
     if left:
-        reasons = {row.group: covering.reasons([row]) for row in left}
-        found = {group: rows[0] for group, rows in reasons.items() if group is not None}
+        reasons = {operation.group: covering.reasons([operation]) for operation in left}
+        by_group = {group: of_group[0] for group, of_group in reasons.items() if group is not None}
         first = next(iter(reasons.values()))[0]
-        raise _refused("E990", left[0].origin, left[0].kind, first, found)
+        raise _refused("E990", left[0].origin, left[0].kind, first, by_group)
     return _generated(covering, _Part(graph, covering.composites, graph.inputs, graph.outputs))
 
 
@@ -69,12 +69,14 @@ def generate_part(covering: Covering, part: Extracted) -> Generated | None:
 
     None if composites reach beyond the region, which then has to be covered for itself.
     """
-    groups = {row.group for row in part.graph if row.group is not None}
-    inside = [row for row in covering.graph if row.group in groups]
+    groups = {operation.group for operation in part.graph if operation.group is not None}
+    inside = [operation for operation in covering.graph if operation.group in groups]
     composites = tuple(
-        each for each in covering.composites if any(row.group in groups for row in each.operations)
+        each
+        for each in covering.composites
+        if any(operation.group in groups for operation in each.operations)
     )
-    whole = all(row.group in groups for each in composites for row in each.operations)
+    whole = all(operation.group in groups for each in composites for operation in each.operations)
     if not whole or covering.uncovered(inside):
         return None
     return _generated(covering, _Part(part.graph, composites, part.inputs, part.outputs))
@@ -114,27 +116,27 @@ def _add_all(composites: Sequence[Composite], emission: Emission) -> list[Compos
 
 
 def _unfit(composite: Composite, reason: Reason) -> RegionRefusedError:
-    found = _groups(composite.operations, reason)
-    return _refused("E991", composite.operations[-1].origin, composite.name, reason, found)
+    groups = _groups(composite.operations, reason)
+    return _refused("E991", composite.operations[-1].origin, composite.name, reason, groups)
 
 
 def _check_numbers(network: Network, makers: Sequence[Composite]) -> None:
     """Refuse the composites whose bounds leave no number of what others before them leave."""
-    for found in emptied(network):
-        raise _unfit(makers[found.node.id], found.reason)
+    for empty in emptied(network):
+        raise _unfit(makers[empty.node.id], empty.reason)
 
 
 def _outputs(part: _Part, emission: Emission) -> tuple[Operand, ...]:
     """Return operands of the graph's outputs; what is an input, or an output already, is copied:
     each has a buffer of its own."""
-    found: dict[Operand, None] = {}
+    operands: dict[Operand, None] = {}
     for value in part.outputs:
         operand = _computed(part, value, emission)
         is_input = isinstance(emission.network[operand.operation_id].operation, Input)
-        if is_input or operand in found:
+        if is_input or operand in operands:
             operand = emission.add(Reshape(operand.info.shape), operand)
-        found[operand] = None
-    return tuple(found)
+        operands[operand] = None
+    return tuple(operands)
 
 
 def _computed(part: _Part, value: Value, emission: Emission) -> Operand:
@@ -144,9 +146,9 @@ def _computed(part: _Part, value: Value, emission: Emission) -> Operand:
     except UnfitError as error:
         reason = error.reasons[0]
         everywhere = _groups(part.graph, reason)
-        givers = {row.group for row in _givers(value)}
-        found = {group: why for group, why in everywhere.items() if group in givers}
-        raise _refused("E991", None, "an output", reason, found or everywhere) from error
+        givers = {giver.group for giver in _givers(value)}
+        refused = {group: why for group, why in everywhere.items() if group in givers}
+        raise _refused("E991", None, "an output", reason, refused or everywhere) from error
 
 
 def _givers(value: Value) -> Iterator[Operation]:
@@ -176,7 +178,7 @@ def _check(covering: Covering, part: _Part, network: Network) -> None:
 
 
 def _groups(operations: Graph | tuple[Operation, ...], reason: Reason) -> dict[int, Reason]:
-    return {row.group: reason for row in operations if row.group is not None}
+    return {operation.group: reason for operation in operations if operation.group is not None}
 
 
 def _refused(

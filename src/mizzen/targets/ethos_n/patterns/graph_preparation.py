@@ -32,7 +32,7 @@ def prepare(graph: Graph) -> dict[int, int]:
 
 
 def _reshape_bytes(graph: Graph) -> None:
-    """Put RESHAPEs in front of RESCALEs that widen their operand.
+    """Put RESHAPEs before RESCALEs that widen their operand.
 
     In between they keep sums, for instance, from being seen as one: only bytes are feature maps.
     """
@@ -64,7 +64,7 @@ def _widens(operation: Operation) -> bool:
 
 def _apart(graph: Graph) -> dict[int, int]:
     """Take views out of their groups, where the groups do not need to wait for themselves."""
-    last = max((row.group for row in graph if row.group is not None), default=-1)
+    last = max((each.group for each in graph if each.group is not None), default=-1)
     made: dict[int, int] = {}
     for operation in graph.sorted():
         group = operation.group
@@ -96,8 +96,12 @@ def _reaches(
 
 
 def _producers(operation: Operation) -> list[Operation]:
-    found = [value.producer for value in operation.operands]
-    return [row for row in found if row is not None and not isinstance(row, Constant)]
+    producers = [value.producer for value in operation.operands]
+    return [
+        producer
+        for producer in producers
+        if producer is not None and not isinstance(producer, Constant)
+    ]
 
 
 def _users(operation: Operation) -> list[Operation]:

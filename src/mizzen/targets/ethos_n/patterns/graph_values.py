@@ -2,7 +2,7 @@
 
 Read are constants, quantisations and RESCALEs. `Findings` holds the problems of one composite:
 parameters are read to the end, problems pile up, and their texts are those of Apache TVM's Ethos-N
-integration, so that whoever knows its logs finds them here. `Emission` adds composites to a network
+integration, so that who knows its logs finds them here. `Emission` adds composites to a network
 of the library: the same code adds one to a region's network and, for asking whether it is
 supported, to one of its own. A value that no composite gives is an input of the network.
 
@@ -45,7 +45,7 @@ class UnfitError(Exception):
 
 
 def accumulated(reasons: Iterable[Reason]) -> str:
-    """Return all messages as one text: joined by "; ", with ";" behind the last."""
+    """Return all messages as one text: joined by "; ", with ";" after the last."""
     texts = [reason.message for reason in reasons]
     return f"{'; '.join(texts)};" if texts else ""
 
@@ -162,14 +162,14 @@ def quantization_of(value: Value) -> Quantization | None:
     seen = set[Value]()
     waiting = [value]
     while waiting:
-        found = waiting.pop()
-        if found in seen:
+        other = waiting.pop()
+        if other in seen:
             continue
-        seen.add(found)
-        if found.quantization is not None:
-            return found.quantization
-        waiting += [user.results[0] for user in found.uses if isinstance(user, KEEPS)]
-        producer = found.producer
+        seen.add(other)
+        if other.quantization is not None:
+            return other.quantization
+        waiting += [user.results[0] for user in other.uses if isinstance(user, KEEPS)]
+        producer = other.producer
         if isinstance(producer, KEEPS):
             waiting.append(producer.operand)
     return None
@@ -177,9 +177,9 @@ def quantization_of(value: Value) -> Quantization | None:
 
 def quantization_info(value: Value) -> QuantizationInfo:
     """Return a feature map's quantisation; UnfitError where it is unknown or per channel."""
-    found = quantization_of(value)
-    if found is None or len(found.scales) != 1 or len(found.zero_points) != 1:
-        what = "unknown" if found is None else "per channel"
+    quantization = quantization_of(value)
+    if quantization is None or len(quantization.scales) != 1 or len(quantization.zero_points) != 1:
+        what = "unknown" if quantization is None else "per channel"
         raise unfit(
             "quantization",
             f"quantization={what}, feature maps must have one scale and one zero point",
@@ -187,15 +187,15 @@ def quantization_info(value: Value) -> QuantizationInfo:
             actual=what,
             help="quantise the network, each tensor as a whole",
         )
-    if not LEAST_SCALE <= found.scale < float("inf"):
+    if not LEAST_SCALE <= quantization.scale < float("inf"):
         raise unfit(
             "scale",
-            f"scale={found.scale:g}, a scale must be positive and finite",
+            f"scale={quantization.scale:g}, a scale must be positive and finite",
             limit="a positive scale",
-            actual=f"{found.scale:g}",
+            actual=f"{quantization.scale:g}",
             help="quantise the network again",
         )
-    return QuantizationInfo(found.zero_point, (found.scale,))
+    return QuantizationInfo(quantization.zero_point, (quantization.scale,))
 
 
 def info_of(value: Value, shape: Shape | None = None) -> TensorInfo:
@@ -216,8 +216,8 @@ def info_of(value: Value, shape: Shape | None = None) -> TensorInfo:
 
 def contents(value: Value) -> Array:
     """Return a constant's elements; UnfitError if it is not one."""
-    found = value.constant
-    if found is None:
+    array = value.constant
+    if array is None:
         raise unfit(
             "constant",
             "expected constant data",
@@ -225,7 +225,7 @@ def contents(value: Value) -> Array:
             actual="a computed tensor",
             help="make it a constant of the network",
         )
-    return found
+    return array
 
 
 def number(value: Value) -> int:
@@ -265,19 +265,19 @@ def rescaling_of(operation: Operation) -> Rescaling:
 
 def one_rescaling_of(operation: Operation) -> Rescaling:
     """Read a RESCALE that multiplies all channels by one number; UnfitError if it does not."""
-    found = rescaling_of(operation)
-    if found.ratios.size != 1:
+    rescaling = rescaling_of(operation)
+    if rescaling.ratios.size != 1:
         raise unfit(
             "per-channel",
             "multipliers=one for each channel, multipliers must be one for all",
             help="quantise its tensors as a whole",
         )
-    return found
+    return rescaling
 
 
-def close(found: float | Array, wanted: float | Array) -> bool:
+def close(got: float | Array, wanted: float | Array) -> bool:
     """Whether scales are the same but for rounding."""
-    return bool(np.allclose(found, wanted, rtol=CLOSE, atol=0.0))
+    return bool(np.allclose(got, wanted, rtol=CLOSE, atol=0.0))
 
 
 LARGEST_RESCALED = (1 << 14) - 256
@@ -382,17 +382,17 @@ class Emission:
     def _found(self, value: Value, shape: Shape) -> Operand:
         while value in self._aliases:
             value = self._aliases[value]
-        found = self._operands.get(value)
-        if found is None:
+        operand = self._operands.get(value)
+        if operand is None:
             if value.constant is not None:
                 raise unfit(
                     "constant-feature-map",
                     "feature maps must be computed or given, and this one is a constant",
                     help="compute what depends on constants only before",
                 )
-            found = self.network.add_input(info_of(value, shape), self.origin)
-            self._operands[value] = self.inputs[value] = found
-        return found
+            operand = self.network.add_input(info_of(value, shape), self.origin)
+            self._operands[value] = self.inputs[value] = operand
+        return operand
 
     def _in_shape(self, operand: Operand, shape: Shape) -> Operand:
         if operand.info.shape == shape:
@@ -417,9 +417,9 @@ class Emission:
 
     def bind(self, value: Value, operand: Operand) -> None:
         """Say that a value is an operand, whose numbers are read as the graph says."""
-        found = quantization_of(value)
-        if found is not None and len(found.scales) == 1:
-            wanted = QuantizationInfo(found.zero_point, (found.scale,))
+        quantization = quantization_of(value)
+        if quantization is not None and len(quantization.scales) == 1:
+            wanted = QuantizationInfo(quantization.zero_point, (quantization.scale,))
             operand = self.reinterpreted(operand, wanted)
         self._operands[value] = operand
 

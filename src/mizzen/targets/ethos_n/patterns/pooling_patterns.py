@@ -1,9 +1,10 @@
 """Poolings and means over planes.
 
 A mean that the library has no pooling for is a depthwise convolution with ones, as long as all of
-its windows are whole. Two poolings the library has in two steps only. Maxima that are padded in
-front: the library pads behind, so the image is moved by a row and a column first, by a convolution,
-which pads with zero: zero must be the least number, as behind a ReLU. Means of planes with an even
+its windows are whole. Two poolings the library has in two steps only. Maxima that are padded at
+the top and left: the library pads at the other sides, so the image is moved by a row and a column
+first, by a convolution, which pads with zero: zero must be the least number, as after a ReLU. Means
+of planes with an even
 side: those of 2x2 come first. They are rounded, so the mean is within a step of the exact one, and
 a step at most from the exact one rounded.
 """
@@ -249,8 +250,8 @@ def _is_padded_in_front(match: Match) -> Reject | None:
     """Windows are 3x3, every second one, and the first one begins outside."""
     window = window_of(match, Findings(), 0)
     padding = window.padding
-    found = (tuple(_pooling(match).kernel), window.stride, padding.top, padding.left)
-    if found != ((3, 3), BY_TWO, 1, 1):
+    read = (tuple(_pooling(match).kernel), window.stride, padding.top, padding.left)
+    if read != ((3, 3), BY_TWO, 1, 1):
         return Reject("windows must be 3x3 by 2, padded by 1 in front", match.root)
     return None
 

@@ -1,6 +1,6 @@
 """Convolutions and dense layers, sums of products with constant weights, RESCALEd to 8 bits.
 
-With them what all windows over images have: padding of an operation's own, a PAD in front of it, a
+With them what all windows over images have: padding of an operation's own, a PAD before it, a
 SLICE that cuts. TOSA wants the last window to end where the padded image ends; front-ends cut off
 what no window reaches. The Support Library leaves it out itself, so the SLICE is not needed.
 """
@@ -79,26 +79,26 @@ def window_of(match: Match, findings: Findings, filling: int) -> Window:
 
     filling  the number that a PAD must pad with
     """
-    operation = next(row for row in match.operations if isinstance(row, (Pool2d, Windowed)))
+    operation = next(each for each in match.operations if isinstance(each, (Pool2d, Windowed)))
     vertical, horizontal = operation.stride
     top, bottom, left, right = operation.pad
     if PAD in match:
         more = _amounts(match, findings, filling)
         top, bottom, left, right = top + more[0], bottom + more[1], left + more[2], right + more[3]
     if CUT in match:
-        rows, columns = _cut(match, findings)
-        bottom, right = max(bottom - rows, 0), max(right - columns, 0)
+        lines, columns = _cut(match, findings)
+        bottom, right = max(bottom - lines, 0), max(right - columns, 0)
     return Window(Padding(top, bottom, left, right), Stride(horizontal, vertical))
 
 
 def _amounts(match: Match, findings: Findings, filling: int) -> Pads:
-    found = number(match[FILLING])
+    filled = number(match[FILLING])
     findings.need(
-        found == filling,
+        filled == filling,
         "padding-number",
-        f"padding number={found}, padding number must = {filling}",
+        f"padding number={filled}, padding number must = {filling}",
         limit=f"padding with {filling}",
-        actual=str(found),
+        actual=str(filled),
         help="pad with the number that stands for zero",
     )
     pairs = contents(match[AMOUNTS]).reshape(-1, 2).tolist()
@@ -274,7 +274,7 @@ def requantized(emission: Emission, source: Operand, output: QuantizationInfo) -
     """Add the same reals in another quantisation.
 
     The library requantises what a pooling is made of, if it can, not what it gives: numbers that
-    the output cannot hold would be missing in a mean. Behind one, a convolution takes the place.
+    the output cannot hold would be missing in a mean. After one, a convolution takes the place.
     """
     operation = emission.network[source.operation_id].operation
     averages = isinstance(operation, Pooling) and operation.type is PoolingType.AVG
@@ -322,7 +322,7 @@ def weights_of(
 
 
 def _weights(match: Match, source: TensorInfo, format: DataFormat) -> Weights:
-    """Read the constants of a layer and of the RESCALE behind it."""
+    """Read the constants of a layer and of the RESCALE after it."""
     rescaling, output = rescaling_of(match.root), quantization_info(match.root.result)
     value = match[WEIGHTS]
     _zero_points(match, source, rescaling, output)
@@ -382,13 +382,13 @@ def _zero_points(
         ("sums", rescaling.before, 0),
         ("output", rescaling.after, output.zero_point),
     )
-    for name, found, wanted in pairs:
+    for name, given, wanted in pairs:
         findings.need(
-            found == wanted,
+            given == wanted,
             "zero-point",
-            f"{name} zero point={found}, {name} zero point must = {wanted}",
+            f"{name} zero point={given}, {name} zero point must = {wanted}",
             limit=f"a zero point of {wanted}",
-            actual=str(found),
+            actual=str(given),
         )
     findings.settle()
 

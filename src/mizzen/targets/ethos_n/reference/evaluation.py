@@ -51,7 +51,7 @@ from mizzen.targets.ethos_n.tensors import Padding, Stride, TensorInfo
 
 
 def moved(node: Node, numbers: Numbers) -> Numbers:
-    """Return what an operation makes of numbers [N, H, W, C] by moving them.
+    """Return the numbers [N, H, W, C] as an operation moves them.
 
     E981 for any other operation.
     """
@@ -93,13 +93,13 @@ AROUND = Padding(1, 1, 1, 1)
 
 
 def evaluate(network: Network, inputs: Sequence[Array]) -> list[Array]:
-    """Return what a network makes of a batch: an array [N, H, W, C] for each output.
+    """Return the outputs of a network for a batch: an array [N, H, W, C] for each output.
 
     Where Arm's compiler does several roundings as one (see `roundings`), so does this: a sum of
     weights that is requantised is rounded once, to the requantisation's own numbers, and bounded to
     what it would be without it; so are requantisations in a row, and the parts of a requantised
     concatenation. But the compiler forgets the bounds of the first of two requantisations, and it
-    requantises before a reinterpretation what comes behind it, and here both count.
+    requantises before a reinterpretation what comes after it, and here both count.
 
     A network that is compiled with strict precision is rounded at each operation, which
     `evaluate_apart` does.
@@ -133,7 +133,10 @@ class _Evaluation:
             if not isinstance(node.operation, Input | Constant | Output):
                 made = self._made(node)
                 self.known.update(zip(node.outputs, made, strict=True))
-        return [self._value(row).astype(row.info.data_type.dtype) for row in self.network.outputs]
+        return [
+            self._value(output).astype(output.info.data_type.dtype)
+            for output in self.network.outputs
+        ]
 
     def _value(self, operand: Operand) -> Numbers:
         """Return the numbers of what has been computed, or of a constant as one of a batch."""
@@ -162,7 +165,7 @@ class _Evaluation:
                 return [_of_one(node, self._value(node.inputs[0]))]
 
     def _summed(self, node: Node, finish: Finish) -> Numbers:
-        """Return what the compute engine makes of an operation's inputs."""
+        """Return the compute engine's result for an operation's inputs."""
         operand, *constants = node.inputs
         numbers = self._value(operand)
         if isinstance(node.operation, Resize):
@@ -170,7 +173,7 @@ class _Evaluation:
             planes = mce.upsampled(numbers, node.operation.algorithm, *size)
             return mce.copied(planes, operand.info.quantization, finish)
         assert isinstance(node.operation, WEIGHTED)
-        bias, weights = (self.network.data_of(row) for row in constants)
+        bias, weights = (self.network.data_of(constant) for constant in constants)
         if bias is None or weights is None:
             raise fail("E981", f"{node.kind} must have constants, not what is computed")
         infos = operand.info, constants[0].info, constants[1].info
@@ -203,7 +206,7 @@ class _Evaluation:
             case Concatenation(axis) if concatenated_lying(node) is lying and goes_before(
                 node, into
             ):
-                parts = [self._part_of(row, node, steps) for row in node.inputs]
+                parts = [self._part_of(part, node, steps) for part in node.inputs]
                 return _joined(parts, axis)
             case Reshape(shape) if lying is Lying.ROWS:
                 numbers = self._requantized(node.inputs[0], steps, lying)
@@ -234,7 +237,7 @@ class _Evaluation:
         return self._requantized(operand, steps, concatenated_lying(concatenation), concatenation)
 
     def _before_pooling(self, operand: Operand, steps: Steps) -> Numbers:
-        """Return what a requantised pooling takes, after the requantisation."""
+        """Return the input of a requantised pooling, after the requantisation."""
         if not self.roundings.is_of_a_sum(operand):
             numbers = self._value(operand)
             return _copied(numbers, operand.info, _after(Finish.of(operand.info), steps))
@@ -293,7 +296,7 @@ def _require_inputs(inputs: Sequence[Operand], arrays: Sequence[Array]) -> None:
 
 
 def _joined(parts: Sequence[Numbers], axis: int) -> Numbers:
-    """Put maps behind one another, constants among them once for each of the batch."""
+    """Put maps one after another, constants among them once for each of the batch."""
     count = max(len(part) for part in parts)
     alike = [np.broadcast_to(part, (count, *part.shape[1:])) for part in parts]
     return np.concatenate(alike, axis)
@@ -318,7 +321,7 @@ def _added(node: Node, first: Numbers, second: Numbers) -> Numbers:
 
 
 def _of_one(node: Node, numbers: Numbers) -> Numbers:
-    """Return what an operation makes of one feature map without any sum of weights."""
+    """Return the result of an operation on one feature map without any sum of weights."""
     info = node.inputs[0].info
     kind, quantization = info.data_type, info.quantization
     match node.operation:

@@ -151,9 +151,9 @@ def _gathered(
     channels = padded.shape[3] * last if is_depthwise else last
     sums = np.zeros((len(centred), height, width, channels), np.int64)
     for y, x in np.ndindex(kernel_height, kernel_width):
-        rows = slice(y, y + (height - 1) * stride.y + 1, stride.y)
+        lines = slice(y, y + (height - 1) * stride.y + 1, stride.y)
         columns = slice(x, x + (width - 1) * stride.x + 1, stride.x)
-        under = padded[:, rows, columns]
+        under = padded[:, lines, columns]
         if is_depthwise:
             sums += (under[..., None] * weights[y, x]).reshape(sums.shape)
         else:
@@ -166,9 +166,9 @@ def _scattered(operation: TransposeConvolution, centred: Numbers, weights: Numbe
     stride, cut = operation.stride, operation.padding
     count, height, width, _ = centred.shape
     kernel_height, kernel_width, _, channels = weights.shape
-    rows = (height - 1) * stride.y + max(kernel_height, stride.y)
+    lines = (height - 1) * stride.y + max(kernel_height, stride.y)
     columns = (width - 1) * stride.x + max(kernel_width, stride.x)
-    sums = np.zeros((count, rows, columns, channels), np.int64)
+    sums = np.zeros((count, lines, columns, channels), np.int64)
     for y, x in np.ndindex(kernel_height, kernel_width):
         down = slice(y, y + (height - 1) * stride.y + 1, stride.y)
         right = slice(x, x + (width - 1) * stride.x + 1, stride.x)

@@ -41,7 +41,7 @@ def factor_constants(factor: float) -> tuple[int, int]:
 
 
 def _wrapped(numbers: Numbers) -> Numbers:
-    """Return what is left in a signed register of 16 bits."""
+    """Return numbers as a signed register of 16 bits holds them."""
     return ((numbers - LOWEST_16) & 0xFFFF) + LOWEST_16
 
 
@@ -155,10 +155,10 @@ def largest_of_windows(numbers: Numbers, operation: Pooling) -> Numbers:
     (height, width), stride, padding = operation.size, operation.stride, operation.padding
     around = ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0))
     padded = np.pad(numbers, around, constant_values=LOWEST_16)
-    rows = padded.shape[1] - height + 1
+    lines = padded.shape[1] - height + 1
     columns = padded.shape[2] - width + 1
     parts = [
-        padded[:, y : y + rows : stride.y, x : x + columns : stride.x]
+        padded[:, y : y + lines : stride.y, x : x + columns : stride.x]
         for y, x in np.ndindex(height, width)
     ]
     return np.maximum.reduce(parts)

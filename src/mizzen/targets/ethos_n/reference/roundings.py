@@ -1,17 +1,17 @@
 """Which roundings Arm's compiler makes one of: where a requantisation rides on what is before it.
 
-A requantisation is done by the scaling behind the accumulators. It joins the sum of weights that
+A requantisation is done by the scaling after the accumulators. It joins the sum of weights that
 its input comes from if nothing else reads what lies between, and if only clamps, then other
 requantisations, and one pooling that knows nothing of numbers do. What has no sum before it gets
-one that copies: clamps, poolings and functions first, and so those behind them find one; only then
+one that copies: clamps, poolings and functions first, and so those after them find one; only then
 requantisations, and of several in a row only the first, which takes the others with it.
 
 In DRAM a map lies in brick groups of 8 x 8 x 16 elements (H, W, C), or in rows (NHWC) where parts
 that are no whole groups are put together or taken apart. A change between the two ends a row of
-requantisations that has no sum yet, and keeps a requantisation behind a concatenation.
+requantisations that has no sum yet, and keeps a requantisation after a concatenation.
 
 Where the stripes of a sum cannot be written in rows, Arm's compiler leaves the change to rows to a
-pass behind it, and the requantisation behind that rounds again; that depends on the machine and the
+pass after it, and the requantisation after that rounds again; that depends on the machine and the
 rest of the network. Ours requantises before the change there, so that a sum is rounded once
 whatever its stripes are.
 
@@ -76,10 +76,12 @@ class Roundings:
         """Return those of a network as it is compiled: what nothing is made of is left out."""
         readers: dict[Operand, list[Node]] = {}
         for node in reversed(list(network)):
-            if isinstance(node.operation, Output) or any(row in readers for row in node.outputs):
+            if isinstance(node.operation, Output) or any(
+                output in readers for output in node.outputs
+            ):
                 for operand in node.inputs:
                     readers.setdefault(operand, []).append(node)
-        return cls(network, {row: nodes[0] for row, nodes in readers.items() if len(nodes) == 1})
+        return cls(network, {each: nodes[0] for each, nodes in readers.items() if len(nodes) == 1})
 
     def maker(self, operand: Operand) -> Node:
         """Return the operation that an operand comes from."""
@@ -134,7 +136,7 @@ class Roundings:
 
 
 def goes_before(inner: Node, into: Node | None) -> bool:
-    """Say whether requantisations behind a concatenation are done to its parts.
+    """Say whether requantisations after a concatenation are done to its parts.
 
     Not where it becomes a part of one along another axis, which needs it in one buffer.
 

@@ -10,7 +10,7 @@ An example, that of `lower`, on 16 banks of 65,536 bytes. Two passes come of eig
 
 1. Relayout and interleaving; the compute engines only copy, by an identity of 1x1 that the repair
    put before the kernel. Strategy 3, everything at once, is tried first and fits. Of each bank the
-   kernel takes 4,096 bytes at 0; the input 1 * 64 * 64 * 32 / 16 = 8,192 behind it, at 4,096; the
+   kernel takes 4,096 bytes at 0; the input 1 * 64 * 64 * 32 / 16 = 8,192 after it, at 4,096; the
    weights 128 at 12,288; the output, 1x32x32x128, 8,192 at the other end, at 57,344, so that what
    comes next can be loaded meanwhile. It is whole and in bricks: it stays in SRAM.
 2. Convolution, clamp, maximum, relayout. The input is at 57,344 already and nothing is loaded but

@@ -202,7 +202,7 @@ FORMATS = {Layout.NHWC: Format.NHWC, Layout.NHWCB: Format.NHWCB}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class McePass:
-    """A pass of the compute engines and, behind them, of the programmable layer engine."""
+    """A pass of the compute engines and, after them, of the programmable layer engine."""
 
     nodes: tuple[Node, ...]
     mce: Node
@@ -270,7 +270,7 @@ class Attempt:
     placements: dict[Node, MapDecision] = field(default_factory=dict[Node, MapDecision])
 
     def of(self, node: Node) -> MapDecision:
-        """Return what is decided of a node."""
+        """Return the decision about a node."""
         if node not in self.placements:
             location = Location.DRAM if isinstance(node.work, Source) else None
             self.placements[node] = MapDecision(location=location)
@@ -301,7 +301,7 @@ class Attempt:
         return self.of(node).compression or FORMATS[node.layout]
 
     def follower(self, node: Node) -> Node | None:
-        """Return the node that could join a pass behind `node`: its only user, of no pass yet."""
+        """Return the node that could join a pass after `node`: its only user, of no pass yet."""
         if len(node.users) != 1:
             return None
         user = node.users[0]

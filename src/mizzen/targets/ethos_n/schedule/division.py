@@ -107,14 +107,14 @@ def _output(first: Node, plan: PlePlan, attempt: Attempt) -> tuple[tuple[Node, .
 
 def _ask_for_readable_inputs(first: Node, plan: PlePlan, attempt: Attempt) -> bool:
     """Wish the inputs changed that the pass cannot read; say whether there are any."""
-    found = False
+    asked = False
     for source, tile in zip(first.inputs, plan.inputs, strict=True):
         if attempt.compressed(source):
-            source.wishes.uncompressed = found = True
+            source.wishes.uncompressed = asked = True
         if source.layout is Layout.NHWC and tile.stripe[3] < source.shape[3]:
             source.wishes.output_layout = Layout.NHWCB
-            found = True
-    return found
+            asked = True
+    return asked
 
 
 def _find_plan(node: Node, work: LonePle, attempt: Attempt) -> PlePlan | None:
@@ -135,9 +135,9 @@ def _find_plan(node: Node, work: LonePle, attempt: Attempt) -> PlePlan | None:
     )
     for splits in _splits(node.shape, whole_planes=work.kernel in NEEDS_PLANES):
         stripes = _stripe(shape, splits), _stripe(node.shape, splits)
-        found = _place(stripes, shape, node.shape, offsets, kernel, capabilities)
-        if found is not None:
-            return found
+        placed = _place(stripes, shape, node.shape, offsets, kernel, capabilities)
+        if placed is not None:
+            return placed
     return None
 
 
@@ -183,10 +183,10 @@ def _place(
     for known in offsets:
         offset = known
         if offset is None:
-            found = take(holes, input_bytes // capabilities.srams, Side.BEGIN)
-            if found is None:
+            room = take(holes, input_bytes // capabilities.srams, Side.BEGIN)
+            if room is None:
                 return None
-            holes, offset = found
+            holes, offset = room
         elif any(part < extent for part, extent in zip(in_stripe, input_shape, strict=True)):
             # What is in SRAM already is read as a whole.
             return None
@@ -213,14 +213,14 @@ def form_convert_pass(first: Node, attempt: Attempt) -> ConvertPass | None:
         stripe = _largest_stripe(last.shape, attempt.sram.holes, capabilities)
         side = Side.BEGIN
     size = brick_bytes(stripe) // capabilities.srams
-    found = take(attempt.sram.holes, size, side)
-    if found is None:
+    room = take(attempt.sram.holes, size, side)
+    if room is None:
         kept = nearest(first, attempt.in_sram)
         if kept is not None:
             kept.wishes.dram = True
         return None
-    made = ConvertPass(nodes, stripe, found[1])
-    attempt.commit(made, location, found[1], size)
+    made = ConvertPass(nodes, stripe, room[1])
+    attempt.commit(made, location, room[1], size)
     return made
 
 
@@ -306,7 +306,7 @@ def is_prepared(node: Node, attempt: Attempt) -> bool:
 
 
 def _passes_before(node: Node, attempt: Attempt) -> bool:
-    return nearest(node, lambda found: attempt.of(found).made_by is not None) is not None
+    return nearest(node, lambda each: attempt.of(each).made_by is not None) is not None
 
 
 def repair(graph: Graph, node: Node, attempt: Attempt, severity: Severity) -> bool:
@@ -417,7 +417,7 @@ def _may_be_requantized(node: Node, attempt: Attempt) -> bool:
 
 
 def _give_stage_behind(graph: Graph, node: Node, attempt: Attempt) -> None:
-    """Put a stage behind an extraction, which a pass of the compute engines must begin with."""
+    """Put a stage after an extraction, which a pass of the compute engines must begin with."""
     followed = len(node.users) == 1 and isinstance(node.users[0].work, Mce)
     if attempt.of(node).made_by is not None or followed:
         return

@@ -223,11 +223,11 @@ def _plan(
     blocks = usable_blocks(allowed, stage.operation, kernel, algorithm, ple, capabilities)
     if stage.operation is MceOperation.FULLY_CONNECTED:
         return stream_channels(stage, blocks, holes, capabilities)
-    found = choose_strategy(stage, strategies, blocks, holes, capabilities)
+    plan = choose_strategy(stage, strategies, blocks, holes, capabilities)
     streams = stage.operation is MceOperation.CONVOLUTION and algorithm is Algorithm.DIRECT
-    if found is None and streams and Strategy.STRATEGY_7 in strategies:
+    if plan is None and streams and Strategy.STRATEGY_7 in strategies:
         return stream_channels(stage, blocks, holes, capabilities)
-    return found
+    return plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,9 @@ def choose_strategy(
             continue
         asked = asks(stage, ordered, capabilities)
         pick = _cheapest if strategy is Strategy.STRATEGY_6 else _first
-        found = pick(strategy, asked, stage, holes, capabilities)
-        if found is not None:
-            return found
+        plan = pick(strategy, asked, stage, holes, capabilities)
+        if plan is not None:
+            return plan
     return None
 
 
@@ -121,9 +121,9 @@ def _first(
 ) -> McePlan | None:
     """Return the first plan that there is."""
     for block, request in asked:
-        found = _plan(strategy, block, request, stage, holes, capabilities)
-        if found is not None:
-            return found
+        plan = _plan(strategy, block, request, stage, holes, capabilities)
+        if plan is not None:
+            return plan
     return None
 
 
@@ -143,12 +143,12 @@ def _cheapest(
         if request in tried:
             continue
         tried.add(request)
-        found = _plan(strategy, block, request, stage, holes, capabilities)
-        if found is None:
+        plan = _plan(strategy, block, request, stage, holes, capabilities)
+        if plan is None:
             continue
-        cost = _cost(found, request, stage, capabilities)
+        cost = _cost(plan, request, stage, capabilities)
         if best is None or cost < least:
-            best, least = found, cost
+            best, least = plan, cost
     return best
 
 
@@ -202,7 +202,7 @@ def _rows(
 
 
 def _depth_parts(channels: int) -> list[int]:
-    """Return what is left of the channels when they are divided in 2, in 3, ...; each once."""
+    """Return the channels of a part when they are divided in 2, in 3, ...; each once."""
     return list(dict.fromkeys(channels // parts for parts in range(2, channels)))
 
 
@@ -326,9 +326,9 @@ def stream_channels(
     for ask in _asks(stage, usable):
         parts = _cut(stage, ask, capabilities)
         if parts is not None:
-            found = place(parts, Strategy.STRATEGY_X, ask.block, None, holes, capabilities)
-            if found is not None:
-                return found
+            plan = place(parts, Strategy.STRATEGY_X, ask.block, None, holes, capabilities)
+            if plan is not None:
+                return plan
     return None
 
 
@@ -339,7 +339,7 @@ def _fits(block: BlockConfig, stage: Stage, capabilities: Capabilities) -> bool:
 
 
 def _asks(stage: Stage, blocks: list[BlockConfig]) -> Iterator[_Ask]:
-    """Return what to ask for, the best first."""
+    """Return the requests, the best first."""
     channels = stage.input[3]
     product_of_matrices = stage.operation is MceOperation.FULLY_CONNECTED
     if product_of_matrices:
@@ -416,7 +416,7 @@ def _compressible(stage: Stage, output: Shape) -> Shape:
 
 
 def _neighbours(pad: int, whole: int, stripe: int, made: int, kernel: int) -> int:
-    """Count the neighbours, before and behind, that a stripe along one axis needs."""
+    """Count the neighbours, before and after, that a stripe along one axis needs."""
     if whole <= stripe:
         return 0
     return (pad > 0) + (made + kernel - pad - 1 > stripe)
@@ -424,8 +424,8 @@ def _neighbours(pad: int, whole: int, stripe: int, made: int, kernel: int) -> in
 
 def _input_piece(stage: Stage, stripe: Shape, made: Shape, buffering: Buffering) -> Piece:
     _, height, width, channels = stage.input
-    rows = _neighbours(stage.pad_top, height, stripe[1], made[1], stage.kernel[0])
-    slot = volume(stripe) + (2 * BRICK_HEIGHT * stripe[2] * stripe[3] if rows else 0)
+    lines = _neighbours(stage.pad_top, height, stripe[1], made[1], stage.kernel[0])
+    slot = volume(stripe) + (2 * BRICK_HEIGHT * stripe[2] * stripe[3] if lines else 0)
     wide, high, deep = (
         divide_up(width, stripe[2]),
         divide_up(height, stripe[1]),

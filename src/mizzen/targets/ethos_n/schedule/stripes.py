@@ -89,15 +89,15 @@ def usable_blocks(
 
     kernel  height and width of the convolution
     """
-    found = [block for block in allowed if block in KERNEL_BLOCKS.get(ple, {block})]
+    usable = [block for block in allowed if block in KERNEL_BLOCKS.get(ple, {block})]
     if operation is MceOperation.FULLY_CONNECTED:
-        found = [block for block in found if block == _8X8]
+        usable = [block for block in usable if block == _8X8]
     if algorithm is Algorithm.WINOGRAD:
         # A block takes four times the accumulators, or twice with a kernel of one row or column.
         share = 4 if min(kernel) > 1 else 2
         most = capabilities.accumulators_per_og // share
-        found = [block for block in found if block.width * block.height <= most]
-    return tuple(found)
+        usable = [block for block in usable if block.width * block.height <= most]
+    return tuple(usable)
 
 
 def best_first(
@@ -264,8 +264,8 @@ def boundary_height(stage: Stage, height: int, width: int, capabilities: Capabil
 def reaches_neighbours(stage: Stage, height: int, width: int, boundary: int) -> bool:
     """Say whether a stripe and its neighbours on both sides hold what the kernel covers."""
     _, whole_height, whole_width, _ = stage.input
-    rows = boundary or height
-    if whole_height > height and 2 * rows < stage.kernel[0] - 1:
+    lines = boundary or height
+    if whole_height > height and 2 * lines < stage.kernel[0] - 1:
         return False
     return not (whole_width > width and 2 * width < stage.kernel[1] - 1)
 
@@ -373,10 +373,10 @@ def place(
         return None
     holes, ple_offset = kernel
     if input_offset is None:
-        found = take(holes, parts.input.bytes // banks, Side.BEGIN)
-        if found is None:
+        room = take(holes, parts.input.bytes // banks, Side.BEGIN)
+        if room is None:
             return None
-        holes, input_offset = found
+        holes, input_offset = room
     side = side_across(input_offset, capabilities)
     weights = take(holes, parts.weights.bytes // banks, side.other)
     if weights is None:

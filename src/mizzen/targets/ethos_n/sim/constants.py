@@ -37,8 +37,8 @@ def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
 
     Those of weights are as `DecodedWeights` has them; `settings` are what commands compute with.
     """
-    rows = zip(offsets(program.commands), program.commands, strict=True)
-    return {offset: dict(_held(plan, offset, command)) for offset, command in rows}
+    pairs = zip(offsets(program.commands), program.commands, strict=True)
+    return {offset: dict(_held(plan, offset, command)) for offset, command in pairs}
 
 
 def _held(plan: Plan, offset: int, command: object) -> Iterator[tuple[str, Array]]:

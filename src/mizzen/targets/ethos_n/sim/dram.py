@@ -1,7 +1,7 @@
 """Which bytes of DRAM hold what, command by command: every access is checked before any run.
 
 For each byte that a program writes it is known which buffer it was last written through. A read
-through a buffer of bytes that another one has overwritten since, or that nobody wrote, is a fault
+through a buffer of bytes that another one has overwritten since, or that nothing wrote, is a fault
 of the stream, never a wrong number.
 
 How a tensor lies in memory: DRAM buffers as the binding table has them, tensors in SRAM.
@@ -136,15 +136,15 @@ FORMATS: dict[Format, FormatRow] = {
 
 def is_compressed(format_: Format) -> bool:
     """Tell whether only the same layout reads what was written in this one."""
-    row = FORMATS.get(format_)
-    return row is not None and row.cell_bytes is not None
+    form = FORMATS.get(format_)
+    return form is not None and form.cell_bytes is not None
 
 
 def required_bytes(record: TensorRecord) -> int:
     """Return the bytes of the whole tensor (the supertensor) in its layout."""
-    row = FORMATS[record.format]
-    cells = [-(-n // c) for n, c in zip(record.supertensor_shape[1:], row.cell, strict=True)]
-    return math.prod(cells) * (row.cell_bytes or math.prod(row.cell))
+    form = FORMATS[record.format]
+    cells = [-(-n // c) for n, c in zip(record.supertensor_shape[1:], form.cell, strict=True)]
+    return math.prod(cells) * (form.cell_bytes or math.prod(form.cell))
 
 
 def cells_view(buffer: Array, record: TensorRecord) -> Array:
@@ -370,11 +370,11 @@ def _require_whole_cells(port: Port) -> None:
     """E954 unless the tensor is a part of its supertensor that can be transferred."""
     record = port.record
     if record.format not in FORMATS:
-        names = ", ".join(row.name for row in FORMATS)
+        names = ", ".join(form.name for form in FORMATS)
         raise port.fault("E954", f"must be in one of {names}, not {record.format.name}")
     if record.shape[0] != 1 or record.supertensor_shape[0] != 1:
         raise port.fault("E955", f"must have N 1, not {record.shape[0]}")
-    rows = zip(
+    axes = zip(
         "NHWC",
         (1, *_cell(record.format)),
         record.shape,
@@ -382,7 +382,7 @@ def _require_whole_cells(port: Port) -> None:
         record.supertensor_shape,
         strict=True,
     )
-    for axis, cell, extent, offset, whole in rows:
+    for axis, cell, extent, offset, whole in axes:
         if extent == 0 or offset + extent > whole:
             raise port.fault(
                 "E955",

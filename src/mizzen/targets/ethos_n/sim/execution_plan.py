@@ -156,7 +156,7 @@ class _Planner:
                 f"{command.input_count}"
             )  # fmt: skip
         records = [command.input0, command.input1][: kernel.inputs]
-        sources = [Port(where, f"input {at}", row) for at, row in enumerate(records)]
+        sources = [Port(where, f"input {at}", record) for at, record in enumerate(records)]
         output = Port(where, "output", command.output)
         spans = [self._sram.check_source(source) for source in sources]
         spans += [self._sram.check_output(output), self._sram.kernel_span(command.ple)]
@@ -166,11 +166,11 @@ class _Planner:
         self._write(output)
         self._check_extents(output, kernel, command.input0.shape)
         self._sram.run(where, sources, output, spans)
-        zero_points = tuple(row.zero_point for row in records)
+        zero_points = tuple(record.zero_point for record in records)
         bound = kernel.bind(self._settings(command.ple, zero_points, command.output))
 
         def run(memory: Memory) -> None:
-            memory.store(command.output, bound(*(memory.load(row) for row in records)))
+            memory.store(command.output, bound(*(memory.load(record) for record in records)))
 
         return run
 
@@ -229,7 +229,9 @@ class _Planner:
     def _kernel(self, where: Where, ple: PleRecord, *, from_mce: bool) -> PleKernel:
         kernel = KERNELS.get(ple.operation)
         if kernel is None or kernel.from_mce is not from_mce:
-            names = [row.name for row, value in KERNELS.items() if value.from_mce is from_mce]
+            names = [
+                operation.name for operation, value in KERNELS.items() if value.from_mce is from_mce
+            ]
             raise where.fault(
                 "E964", f"the kernel must be one of {', '.join(names)}, not {ple.operation.name}"
             )
@@ -267,7 +269,7 @@ def _in_sram(record: TensorRecord) -> bool:
 
 
 def _loader(command: McePle) -> Callable[[Memory], Array]:
-    """Return what loads the input; for FULLY_CONNECTED its bytes in their order, `[n, 1, 1, C]`."""
+    """Return the input's loader; for FULLY_CONNECTED of its bytes in order, `[n, 1, 1, C]`."""
     record = command.input
     if command.mce.operation is not MceOperation.FULLY_CONNECTED:
         return lambda memory: memory.load(record)

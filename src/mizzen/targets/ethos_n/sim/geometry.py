@@ -148,10 +148,10 @@ class Geometry:
         """Return `[n, padded_height, padded_width, channels]` less the zero point, zeros around."""
         shape = (len(values), self.padded_height, self.padded_width, self.channels)
         result = np.zeros(shape, dtype)
-        rows = min(self.height, self.padded_height - self.pad_top)
+        lines = min(self.height, self.padded_height - self.pad_top)
         columns = min(self.width, self.padded_width - self.pad_left)
         inner = result[
-            :, self.pad_top : self.pad_top + rows, self.pad_left : self.pad_left + columns
+            :, self.pad_top : self.pad_top + lines, self.pad_left : self.pad_left + columns
         ]
         zero = np.dtype(dtype).type(zero_point)
         for target, part in self._parts(inner, values):

@@ -127,13 +127,13 @@ any."""
 
 def inferred(where: Where, command: Command) -> Iterator[Diagnostic]:
     """Return a note for every open point that a command depends on."""
-    for row in INFERRED:
-        if row.applies(command):
-            yield Diagnostic(row.code, f"{where}: {_said(row)}", Severity.NOTE, where.origin)
+    for path in INFERRED:
+        if path.applies(command):
+            yield Diagnostic(path.code, f"{where}: {_said(path)}", Severity.NOTE, where.origin)
 
 
-def _said(row: InferredPath) -> str:
-    if row.bound is None:
-        return f"the sources leave open {row.what}; compare with a device before you rely on it"
-    differ = f"may differ by {row.bound}" if row.bound else "do not differ for it"
-    return f"the sources leave open {row.what}; elements on a device {differ}"
+def _said(path: InferredPath) -> str:
+    if path.bound is None:
+        return f"the sources leave open {path.what}; compare with a device before you rely on it"
+    differ = f"may differ by {path.bound}" if path.bound else "do not differ for it"
+    return f"the sources leave open {path.what}; elements on a device {differ}"

@@ -71,31 +71,31 @@ class MatrixSums:
         self._geometry = geometry
         depth = weights.shape[3]
         self._matrix = np.ascontiguousarray(weights.reshape(-1, depth).astype(dtype))
-        row = geometry.output_width * max(len(self._matrix), depth)
-        self._rows = min(geometry.output_height, max(1, BLOCK_ELEMENTS // row))
-        self.images = max(1, BLOCK_ELEMENTS // (row * geometry.output_height))
+        line_elements = geometry.output_width * max(len(self._matrix), depth)
+        self._rows = min(geometry.output_height, max(1, BLOCK_ELEMENTS // line_elements))
+        self.images = max(1, BLOCK_ELEMENTS // (line_elements * geometry.output_height))
 
     def blocks(self, padded: Array) -> Iterator[tuple[slice, Array]]:
         """Return rows of the output and their sums, `[n, rows, W, O]`."""
         height, width = self._geometry.output_height, self._geometry.output_width
         for top in range(0, height, self._rows):
-            rows = slice(top, min(top + self._rows, height))
-            shape = (len(padded), rows.stop - top, width, self._matrix.shape[1])
-            columns = self._columns(padded, rows).reshape(-1, len(self._matrix))
-            yield rows, np.matmul(columns, self._matrix).reshape(shape)
+            lines = slice(top, min(top + self._rows, height))
+            shape = (len(padded), lines.stop - top, width, self._matrix.shape[1])
+            columns = self._columns(padded, lines).reshape(-1, len(self._matrix))
+            yield lines, np.matmul(columns, self._matrix).reshape(shape)
 
-    def _columns(self, padded: Array, rows: slice) -> Array:
+    def _columns(self, padded: Array, lines: slice) -> Array:
         """Return windows `[n, rows, W, kh, kw, C]`; a view where they are elements."""
         way = self._geometry
         if (way.kernel_height, way.kernel_width, way.stride) == (1, 1, 1):
-            return padded[:, rows]
-        batch, row, column, element = padded.strides
-        seen = padded[:, rows.start * way.stride :]
-        shape = (len(padded), rows.stop - rows.start, way.output_width)
+            return padded[:, lines]
+        batch, row_bytes, column, element = padded.strides
+        seen = padded[:, lines.start * way.stride :]
+        shape = (len(padded), lines.stop - lines.start, way.output_width)
         windows = as_strided(
             seen,
             (*shape, way.kernel_height, way.kernel_width, way.channels),
-            (batch, row * way.stride, column * way.stride, row, column, element),
+            (batch, row_bytes * way.stride, column * way.stride, row_bytes, column, element),
             writeable=False,
         )
         return np.ascontiguousarray(windows)
@@ -128,7 +128,7 @@ LARGEST_KERNEL = 9
 """Rows and columns of weights that the compilers make passes of."""
 ACCUMULATOR_LIMIT = 1 << 31
 MOST_BEHIND = 1
-"""Rows or columns behind the last ones that the window sees."""
+"""Rows or columns after the last ones that the window sees."""
 MOST_WEIGHTS = 1 << 28
 """Weights of a pass beyond which it is not simulated."""
 
@@ -156,9 +156,9 @@ class MceStage:
         for start in range(0, len(values), self.summer.images):
             images = slice(start, start + self.summer.images)
             padded = way.padded(values[images], self.zero_point, self.accumulate)
-            for rows, sums in self.summer.blocks(padded):
+            for lines, sums in self.summer.blocks(padded):
                 self._require_accumulators(sums)
-                self.finish(sums, result[images, rows])
+                self.finish(sums, result[images, lines])
         return result
 
     def _require_accumulators(self, sums: Array) -> None:
@@ -291,11 +291,11 @@ def _check_edges(where: Where, way: Geometry) -> None:
     The last row and column may be left over: of a plane that is upsampled, here or by the pass
     before, and of a strided one.
     """
-    rows = (
+    edges = (
         ("rows", way.padded_height - way.pad_top - way.height, way.kernel_height, way.pad_top),
         ("columns", way.padded_width - way.pad_left - way.width, way.kernel_width, way.pad_left),
     )
-    for name, after, kernel, before in rows:
+    for name, after, kernel, before in edges:
         if not -MOST_BEHIND <= after < kernel or before >= kernel:
             raise where.fault(
                 "E960", f"this output needs {before} {name} of zeros before the input and {after} "

@@ -172,8 +172,8 @@ class SramTracker:
         steps = (BRICK_GROUP_SIDE, BRICK_GROUP_SIDE, self._capabilities.srams)
         # A copy within SRAM names the tensor's own extents.
         is_itself = record.location is Location.SRAM and record.stripe_shape == record.shape
-        rows = zip("HWC", record.stripe_shape[1:], steps, strict=True)
-        for axis, extent, step in rows:
+        sides = zip("HWC", record.stripe_shape[1:], steps, strict=True)
+        for axis, extent, step in sides:
             is_patch = axis == "W" and extent == PATCH_SIDE
             if not (is_patch or is_itself) and (extent == 0 or extent % step):
                 raise port.fault(

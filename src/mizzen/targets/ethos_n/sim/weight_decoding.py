@@ -97,12 +97,12 @@ def _depthwise(layout: WeightLayout) -> Places:
 def _tile(layout: WeightLayout) -> tuple[Numbers, Numbers, int, int]:
     """Return each tap's tile and number in it, [H, W, 1], the number of tiles and of their taps."""
     height, width = layout.shape[:2]
-    rows = WIDE_TAPS if height > 1 else 1
+    lines = WIDE_TAPS if height > 1 else 1
     columns = WIDE_TAPS if width > 1 else 1
     across = -(-width // columns)
     y, x = np.arange(height)[:, None, None], np.arange(width)[None, :, None]
-    tile = y // rows * across + x // columns
-    return tile, y % rows * columns + x % columns, across * -(-height // rows), rows * columns
+    tile = y // lines * across + x // columns
+    return tile, y % lines * columns + x % columns, across * -(-height // lines), lines * columns
 
 
 def _winograd(layout: WeightLayout) -> Places:
@@ -172,7 +172,7 @@ Array = np.ndarray[tuple[int, ...], np.dtype[Any]]
 _BATCH = 1 << 18
 """Weights that are found at a time, so that what is made of them stays in the cache."""
 _MARGIN = bytes(64)
-"""Behind the streams, so that reading ahead stays in memory."""
+"""After the streams, so that reading ahead stays in memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,7 +197,7 @@ def decode(
 ) -> DecodedWeights:
     """Decode the weight stream of a pass, of which `stripes` are the weight stripes.
 
-    E945 for stripes that do not fit the layout or the data, E946 for a stream that goes on behind
+    E945 for stripes that do not fit the layout or the data, E946 for a stream that goes on after
     its stripe, E947 for what cannot be in a header or a symbol, E948 for another number of weights
     or one where there is none, E949 for lengths or parts of an OFM that contradict each other.
     """
@@ -275,8 +275,8 @@ class _Streams:
                     f"a weight stripe must be in {len(data)} bytes and have rows of "
                     f"{ogs * BANK_ROW_BYTES}, not {stripe.size} bytes from {stripe.offset} on",
                 )
-            rows = region.reshape(ogs // banks, -1, banks, BANK_ROW_BYTES)
-            regions.append(rows.transpose(0, 2, 1, 3).tobytes())
+            banked = region.reshape(ogs // banks, -1, banks, BANK_ROW_BYTES)
+            regions.append(banked.transpose(0, 2, 1, 3).tobytes())
         sizes = [8 * len(region) for region in regions]
         memory = b"".join([*regions, _MARGIN])
         begins = [0, *accumulate(sizes)]
@@ -314,12 +314,12 @@ def _batches(parts: Iterator[_Part]) -> Iterator[list[_Part]]:
 
 def _note(heads: Array, part: _Part) -> None:
     """Remember an OFM's bias and scale; each of its parts must say the same."""
-    found = part.scanned
-    head = (found.bias, found.scale.multiplier, found.scale.shift, found.scale.zero_point)
+    scanned = part.scanned
+    head = (scanned.bias, scanned.scale.multiplier, scanned.scale.shift, scanned.scale.zero_point)
     if part.iteration and tuple(heads[:, part.ofm]) != head:
         raise fail(
             "E949",
-            f"{found.name} must have bias and scale of the parts before, "
+            f"{scanned.name} must have bias and scale of the parts before, "
             f"{tuple(heads[:, part.ofm].tolist())}, not {head}",
         )
     heads[:, part.ofm] = head
@@ -329,13 +329,13 @@ def _arranged(streams: Array, layout: WeightLayout, places: Places) -> Array:
     """Return the weight of each tap; E948 where there is one that no tap has."""
     offsets = np.cumsum((0, *places.counts))
     taps = (places.place + offsets[places.iteration]).ravel()
-    found = streams[:, taps]
-    surplus = np.count_nonzero(streams) - np.count_nonzero(found)
+    taken = streams[:, taps]
+    surplus = np.count_nonzero(streams) - np.count_nonzero(taken)
     if surplus:
         raise fail("E948", f"weights that fill up must be 0; {surplus} are not")
     height, width, inputs, outputs = layout.shape
     if layout.is_depthwise:
-        by_ofm = found.reshape(outputs, inputs, height, width)
+        by_ofm = taken.reshape(outputs, inputs, height, width)
         return np.ascontiguousarray(by_ofm.transpose(2, 3, 1, 0))
-    by_ofm = found.reshape(outputs, height, width, inputs)
+    by_ofm = taken.reshape(outputs, height, width, inputs)
     return np.ascontiguousarray(by_ofm.transpose(1, 2, 3, 0))

@@ -55,7 +55,7 @@ class Coding:
 
     @property
     def remainder_bits(self) -> int:
-        """Bits of a symbol behind its unary bits."""
+        """Bits of a symbol after its unary bits."""
         if not self.is_uncoded:
             return self.weight_divisor
         if self.palette:
@@ -91,7 +91,7 @@ class Scanned:
 
     name           for messages
     weights, runs  the chunks; of runs there is no `second`
-    end            the first bit behind the stream
+    end            the first bit after the stream
     """
 
     name: str
@@ -105,7 +105,7 @@ class Scanned:
 
 
 class Scanner:
-    """Reads streams in memory that begins at bit 0; behind it there must be 64 zero bytes."""
+    """Reads streams in memory that begins at bit 0; after it there must be 64 zero bytes."""
 
     def __init__(self, data: bytes, sizes: ChunkSizes) -> None:
         self._data = data
@@ -174,7 +174,7 @@ class Scanner:
             at += previous
             previous = width * ending
             left -= ending
-        # The remainders of a chunk are behind the unary bits of the next.
+        # The remainders of a chunk are after the unary bits of the next.
         chunks = Chunks(first, second, ended, [*remainders_at[1:], at][: len(first)])
         return chunks, Chunks(), at + previous
 
@@ -323,12 +323,12 @@ def put_weights(
         last = np.cumsum(counts) - 1
         before = np.concatenate([[0], until])[last + 1 - counts]
         zeros[with_runs] = until[last] - before
-        # The run behind a stream's last weight moves none.
+        # The run after a stream's last weight moves none.
         moving = np.delete(until - np.repeat(before, counts), last)
         place[np.repeat(with_runs, symbols)] += moving
-    for stream, found, needed in zip(streams, symbols + zeros, destination.counts, strict=True):
-        if found != needed:
-            raise fail("E948", f"{stream.name} must have {needed} weights, not {found}")
+    for stream, decoded, needed in zip(streams, symbols + zeros, destination.counts, strict=True):
+        if decoded != needed:
+            raise fail("E948", f"{stream.name} must have {needed} weights, not {decoded}")
     destination.memory[place] = values
 
 
@@ -337,7 +337,7 @@ def _flat(lists: Iterable[list[int]]) -> Numbers:
 
 
 def _counts(chunks: list[Chunks]) -> Numbers:
-    return np.array([len(row.ended) for row in chunks], np.int64)
+    return np.array([len(chunk.ended) for chunk in chunks], np.int64)
 
 
 def _spread(chunks: list[Chunks], per_stream: list[int]) -> Numbers:
@@ -347,8 +347,8 @@ def _spread(chunks: list[Chunks], per_stream: list[int]) -> Numbers:
 
 def _remainders(chunks: list[Chunks], widths: list[int], windows: Windows) -> tuple[Numbers, ...]:
     """Return each symbol's remainder, and the bits that it has."""
-    ended = _flat(row.ended for row in chunks)
-    begin = _flat(row.remainders_at for row in chunks)
+    ended = _flat(chunk.ended for chunk in chunks)
+    begin = _flat(chunk.remainders_at for chunk in chunks)
     width = np.repeat(_spread(chunks, widths), ended)
     rank = np.arange(len(width)) - np.repeat(np.cumsum(ended) - ended, ended)
     return windows.take(np.repeat(begin, ended) + rank * width, width), width
@@ -370,9 +370,9 @@ def _symbols(streams: Sequence[Scanned], windows: Windows, sizes: ChunkSizes) ->
     return remainder
 
 
-def _cells(rows: Numbers, size: int) -> Flags:
+def _cells(numbers: Numbers, size: int) -> Flags:
     """Return numbers' bits, [numbers, size], the lowest first."""
-    pairs = rows.astype("<u2").view(np.uint8).reshape(-1, 2)
+    pairs = numbers.astype("<u2").view(np.uint8).reshape(-1, 2)
     return np.unpackbits(pairs, axis=1, bitorder="little")[:, :size].view(np.bool_)
 
 
@@ -387,7 +387,7 @@ def _since_last(cell: Numbers, streams: list[Chunks], first_cell: Numbers) -> Nu
     """Count the cells between each symbol's last and that before it in its stream."""
     before = np.empty_like(cell)
     before[1:] = cell[:-1]
-    symbols = np.array([sum(row.ended) for row in streams], np.int64)
+    symbols = np.array([sum(stream.ended) for stream in streams], np.int64)
     begin = np.cumsum(symbols) - symbols
     there = symbols > 0
     before[begin[there]] = first_cell[there] - 1
@@ -396,8 +396,8 @@ def _since_last(cell: Numbers, streams: list[Chunks], first_cell: Numbers) -> Nu
 
 def _weight_quotients(streams: list[Scanned], size: int) -> Numbers:
     chunks = [stream.weights for stream in streams]
-    first = _cells(_flat(row.first for row in chunks), size)
-    second = _cells(_flat(row.second for row in chunks), size)
+    first = _cells(_flat(chunk.first for chunk in chunks), size)
+    second = _cells(_flat(chunk.second for chunk in chunks), size)
     # Each first bit that is 1 has the next second bit.
     counts = first.sum(axis=1)
     goes_on = np.zeros_like(first)
@@ -405,7 +405,7 @@ def _weight_quotients(streams: list[Scanned], size: int) -> Numbers:
     truncated = _spread(chunks, [stream.coding.truncated for stream in streams]) > 0
     ends = ~goes_on
     ends[truncated] = True
-    _require_ended(ends, _flat(row.ended for row in chunks))
+    _require_ended(ends, _flat(chunk.ended for chunk in chunks))
     cell = np.flatnonzero(ends)
     lengths = _counts(chunks)
     first_cell = (np.cumsum(lengths) - lengths) * size
@@ -423,20 +423,20 @@ def _runs(streams: list[Scanned], windows: Windows, sizes: ChunkSizes) -> Number
     remainder, width = _remainders(chunks, divisors, windows)
     most = sizes.three_quarters
     size = _spread(chunks, [run_cells(divisor, sizes) for divisor in divisors])
-    ends = ~_cells(_flat(row.first for row in chunks), most) & (np.arange(most) < size[:, None])
-    _require_ended(ends, _flat(row.ended for row in chunks))
-    row, column = np.divmod(np.flatnonzero(ends), most)
+    ends = ~_cells(_flat(chunk.first for chunk in chunks), most) & (np.arange(most) < size[:, None])
+    _require_ended(ends, _flat(chunk.ended for chunk in chunks))
+    line, column = np.divmod(np.flatnonzero(ends), most)
     base = np.cumsum(size) - size
     lengths = _counts(chunks)
-    quotient = _since_last(base[row] + column, chunks, base[np.cumsum(lengths) - lengths])
+    quotient = _since_last(base[line] + column, chunks, base[np.cumsum(lengths) - lengths])
     return quotient << width | remainder
 
 
 def _weights(streams: Sequence[Scanned], symbols: Numbers, coded: Numbers) -> Array:
     """Replace coded symbols, so many of each stream, by the weights that they stand for."""
     palettes = np.zeros((len(streams), LARGEST_PALETTE), np.int16)
-    for row, stream in zip(palettes, streams, strict=True):
-        row[: len(stream.coding.palette)] = stream.coding.palette
+    for palette, stream in zip(palettes, streams, strict=True):
+        palette[: len(stream.coding.palette)] = stream.coding.palette
     sizes = np.array([len(stream.coding.palette) for stream in streams])
     offsets = np.array([stream.coding.offset for stream in streams])
     symbol = coded + np.repeat(offsets - sizes, symbols)

@@ -1,6 +1,6 @@
 """What a compiled network costs: performance data of its passes, and an estimate of its cycles.
 
-It is for whoever compares two streams or places a region. The figures follow from the commands, the
+It is for comparing two streams and for placing a region. The figures follow from the commands, the
 sizes of encoded weights and the capabilities, so a stream that was read from a file has them too,
 and Arm's own print of them is an oracle to the byte. Cycles are a model, the one by which Arm's
 library of release 25.03 chooses plans: they are never a measurement, nothing here knows a clock.

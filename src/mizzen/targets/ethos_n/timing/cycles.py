@@ -49,15 +49,15 @@ Estimated = tuple[tuple[Pass, Statistics], ...]
 
 def estimate(passes: Iterable[Pass], capabilities: Capabilities) -> Estimated:
     """Return the performance data of a compiled network; E983 for passes that cannot be."""
-    return tuple((row, statistics_of(row, capabilities)) for row in passes)
+    return tuple((pass_, statistics_of(pass_, capabilities)) for pass_ in passes)
 
 
-def statistics_of(row: Pass, capabilities: Capabilities) -> Statistics:
+def statistics_of(pass_: Pass, capabilities: Capabilities) -> Statistics:
     """Return the figures of a pass; E983 for one that cannot be."""
-    require_possible(row)
-    match row.command:
+    require_possible(pass_)
+    match pass_.command:
         case McePle():
-            return _mce_ple(row, row.command, capabilities)
+            return _mce_ple(pass_, pass_.command, capabilities)
         case PleOnly() as command:
             *inputs, _ = tensors_of(command)
             read = [input_traffic(record, WITHOUT_WEIGHTS, 1, capabilities) for record in inputs]
@@ -75,20 +75,20 @@ def statistics_of(row: Pass, capabilities: Capabilities) -> Statistics:
             )
 
 
-def kernel_of(row: Pass, command: McePle) -> Kernel:
+def kernel_of(pass_: Pass, command: McePle) -> Kernel:
     """Return the weights of a pass as the network has them."""
-    shape = row.weights_shape or command.weights.shape
+    shape = pass_.weights_shape or command.weights.shape
     return Kernel(shape, command.mce.operation is MceOperation.DEPTHWISE_CONVOLUTION)
 
 
-def _mce_ple(row: Pass, command: McePle, capabilities: Capabilities) -> Statistics:
-    kernel = kernel_of(row, command)
+def _mce_ple(pass_: Pass, command: McePle, capabilities: Capabilities) -> Statistics:
+    kernel = kernel_of(pass_, command)
     depth_stripes = -(-command.output.shape[3] // command.output.stripe_shape[3])
     return Statistics(
         input=input_traffic(command.input, kernel, depth_stripes, capabilities),
         output=output_traffic(command.output),
         weights=weight_traffic(
-            command.weights, kernel, row.weight_stripe_bytes, command.input, capabilities
+            command.weights, kernel, pass_.weight_stripe_bytes, command.input, capabilities
         ),
         mce=mce_work(command, kernel, capabilities),
         ple=ple_work(command.ple.operation, [command.mce.output_shape], capabilities),
@@ -128,7 +128,9 @@ def cycles(passes: Iterable[Pass], capabilities: Capabilities) -> int:
 
     E983 for passes that cannot be.
     """
-    return math.ceil(sum(pass_cycles(*row, capabilities) for row in estimate(passes, capabilities)))
+    return math.ceil(
+        sum(pass_cycles(*estimated, capabilities) for estimated in estimate(passes, capabilities))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class PassCycles:
         return self.apart + max(self.read, self.written, self.mce, self.ple)
 
 
-def pass_units(row: Pass, figures: Statistics, capabilities: Capabilities) -> PassCycles:
+def pass_units(pass_: Pass, figures: Statistics, capabilities: Capabilities) -> PassCycles:
     """Return the cycles of each unit for a pass."""
     read_beside, read_apart = _dma_cycles(figures.input)
     weights_beside, weights_apart = _dma_cycles(figures.weights.traffic)
@@ -161,14 +163,14 @@ def pass_units(row: Pass, figures: Statistics, capabilities: Capabilities) -> Pa
         apart=read_apart + weights_apart + written_apart,
         read=read_beside + weights_beside,
         written=written_beside,
-        mce=_mce_cycles(row, figures),
-        ple=_ple_cycles(row, capabilities),
+        mce=_mce_cycles(pass_, figures),
+        ple=_ple_cycles(pass_, capabilities),
     )
 
 
-def pass_cycles(row: Pass, figures: Statistics, capabilities: Capabilities) -> float:
+def pass_cycles(pass_: Pass, figures: Statistics, capabilities: Capabilities) -> float:
     """Return the cycles that a pass takes."""
-    return pass_units(row, figures, capabilities).total
+    return pass_units(pass_, figures, capabilities).total
 
 
 def _unit_cycles(work: float, stripes: int, stripe_cycles: int = STRIPE_CYCLES) -> float:
@@ -184,18 +186,18 @@ def _dma_cycles(traffic: Traffic) -> tuple[float, float]:
     return beside, taken - beside
 
 
-def _mce_cycles(row: Pass, figures: Statistics) -> float:
-    if not isinstance(row.command, McePle):
+def _mce_cycles(pass_: Pass, figures: Statistics) -> float:
+    if not isinstance(pass_.command, McePle):
         return 0.0
-    command = row.command
+    command = pass_.command
     stripes = math.prod(stripe_counts(command.mce.output_shape, command.mce.output_stripe_shape))
     if command.mce.operation is not MceOperation.DEPTHWISE_CONVOLUTION:
         stripes *= -(-command.input.shape[3] // command.input.stripe_shape[3])
     return _unit_cycles(figures.mce.cycles, stripes)
 
 
-def _ple_cycles(row: Pass, capabilities: Capabilities) -> float:
-    match row.command:
+def _ple_cycles(pass_: Pass, capabilities: Capabilities) -> float:
+    match pass_.command:
         case McePle() as command:
             work = _in_blocks(command, capabilities)
         case PleOnly() as command:
@@ -215,7 +217,7 @@ def _patch_cycles(work: PleWork) -> int:
 
 
 def _in_blocks(command: McePle, capabilities: Capabilities) -> int:
-    """Return the cycles of a kernel behind the compute engine, which takes whole blocks."""
+    """Return the cycles of a kernel after the compute engine, which takes whole blocks."""
     block = command.block_config
     n, height, width, channels = command.mce.output_shape
     whole: Shape = n, up(height, block.height), up(width, block.width), channels

@@ -133,26 +133,26 @@ def passes_of(program: Program) -> list[Pass]:
     Commands that only dump, wait or mark are not passes. E928 and E929 for weights that are not
     there, E982 for a command that cannot be estimated.
     """
-    found: list[Pass] = []
+    passes: list[Pass] = []
     for command in program.commands:
         match command:
             case McePle():
                 sizes = tuple(place.size for place in program.weight_stripes(command))
-                found.append(Pass(command, weight_stripe_bytes=sizes))
+                passes.append(Pass(command, weight_stripe_bytes=sizes))
             case PleOnly() | Convert():
-                found.append(Pass(command))
+                passes.append(Pass(command))
             case SpaceToDepth() | Cascade():
                 name = type(command).__name__
                 raise fail("E982", f"a pass must be McePle, PleOnly or Convert, not {name}")
             case _:
                 pass
-    return found
+    return passes
 
 
-def require_possible(row: Pass) -> None:
+def require_possible(pass_: Pass) -> None:
     """E983 for a pass that no compiler makes: parts without extent, or weights without stripes."""
-    command = row.command
-    for what, count in _counts(row):
+    command = pass_.command
+    for what, count in _counts(pass_):
         if count <= 0:
             name = type(command).__name__
             raise fail("E983", f"{what} of a pass must be at least 1, and is {count} in {name}")
@@ -160,17 +160,17 @@ def require_possible(row: Pass) -> None:
         raise fail("E983", f"inputs of a pass must be at most 2, and are {command.input_count}")
 
 
-def _counts(row: Pass) -> Iterator[tuple[str, int]]:
-    """Return what must not be 0, with its name."""
-    command = row.command
+def _counts(pass_: Pass) -> Iterator[tuple[str, int]]:
+    """Return each count that must not be 0, with its name."""
+    command = pass_.command
     for record in tensors_of(command):
         yield "the stripe extents", min(record.stripe_shape)
         yield "the extents", min(record.shape)
     if isinstance(command, PleOnly):
         yield "the inputs", command.input_count
     if isinstance(command, McePle):
-        yield "the weights' stripes", len(row.weight_stripe_bytes)
-        yield "the weights' extents", min(row.weights_shape or command.weights.shape)
+        yield "the weights' stripes", len(pass_.weight_stripe_bytes)
+        yield "the weights' extents", min(pass_.weights_shape or command.weights.shape)
         yield "the block's extents", min(command.block_config.width, command.block_config.height)
         yield "the strides", min(command.mce.stride_x, command.mce.stride_y)
         yield "the engine's stripe extents", min(command.mce.output_stripe_shape)
@@ -186,21 +186,21 @@ def tensors_of(command: PassCommand) -> tuple[TensorRecord, ...]:
             return command.input, command.output
 
 
-def as_data(rows: Iterable[tuple[Pass, Statistics]]) -> dict[str, Any]:
+def as_data(estimated: Iterable[tuple[Pass, Statistics]]) -> dict[str, Any]:
     """Return performance data by the library's names, JSON-ready.
 
     Ref: Ethos-N driver stack 23.02, `Support.cpp` (`PrintNetworkPerformanceDataJson`).
     """
-    return {"Stream": [_pass_data(row, figures) for row, figures in rows], "Issues": {}}
+    return {"Stream": [_pass_data(pass_, figures) for pass_, figures in estimated], "Issues": {}}
 
 
-def _pass_data(row: Pass, figures: Statistics) -> dict[str, Any]:
+def _pass_data(pass_: Pass, figures: Statistics) -> dict[str, Any]:
     # The library prints six digits, as C++ does.
     saved = float(f"{figures.weights.compression_savings:.6g}")
     weights = _traffic_data(figures.weights.traffic)
     return {
-        "OperationIds": list(row.operation_ids),
-        "ParentIds": _listed(row.parents),
+        "OperationIds": list(pass_.operation_ids),
+        "ParentIds": _listed(pass_.parents),
         "Input": _traffic_data(figures.input),
         "Output": _traffic_data(figures.output),
         "Weights": {**weights, "CompressionSavings": int(saved) if saved in (0, 1) else saved},
@@ -210,7 +210,7 @@ def _pass_data(row: Pass, figures: Statistics) -> dict[str, Any]:
 
 
 def _listed(parents: ParentIds) -> list[Any]:
-    return [row if isinstance(row, int) else _listed(row) for row in parents]
+    return [parent if isinstance(parent, int) else _listed(parent) for parent in parents]
 
 
 def _traffic_data(traffic: Traffic) -> dict[str, int]:
@@ -308,7 +308,7 @@ def input_traffic(
     output_depth_stripes: int,
     capabilities: Capabilities,
 ) -> Traffic:
-    """Return what is moved of an input.
+    """Return the traffic of an input.
 
     output_depth_stripes  into how many stripes of channels the output is cut
     """
@@ -348,12 +348,12 @@ def _bytes_once(
     shape: Shape, stripe: Shape, streaming: _Streaming, capabilities: Capabilities
 ) -> int:
     """Return the bytes of an input with what is moved again for the stripes beside it."""
-    rows = columns = 0
+    lines = columns = 0
     if streaming.neighbour_columns and streaming.channels:
         columns = stripe[2]
     if streaming.neighbour_rows and (streaming.channels or (streaming.rows and streaming.columns)):
-        rows = capabilities.boundary_stripe_height
-    height = shape[1] + 2 * rows * ((shape[1] - 1) // stripe[1])
+        lines = capabilities.boundary_stripe_height
+    height = shape[1] + 2 * lines * ((shape[1] - 1) // stripe[1])
     width = shape[2] + 2 * columns * ((shape[2] - 1) // stripe[2])
     return shape[0] * height * width * shape[3]
 
@@ -363,17 +363,17 @@ def _first_bytes(
 ) -> tuple[int, int]:
     """Return the bytes that must be there before work begins, and the rows of a neighbour."""
     _, height, width, channels = (min(pair) for pair in zip(shape, stripe, strict=True))
-    rows = columns = 0
+    lines = columns = 0
     if streaming.neighbour_rows and streaming.rows:
         apart = streaming.channels or streaming.columns
-        rows = capabilities.boundary_stripe_height if apart else height
+        lines = capabilities.boundary_stripe_height if apart else height
     if streaming.neighbour_columns and streaming.columns:
         columns = width
-    return (height + rows) * (width + columns) * channels, rows
+    return (height + lines) * (width + columns) * channels, lines
 
 
 def output_traffic(record: TensorRecord) -> Traffic:
-    """Return what is moved of an output: its last stripe when the work is done."""
+    """Return the traffic of an output: its last stripe when the work is done."""
     shape = _moved_shape(record)
     total = math.prod(shape)
     if record.location is Location.SRAM:
@@ -387,7 +387,7 @@ def output_traffic(record: TensorRecord) -> Traffic:
 
 
 def conversion_traffic(record: TensorRecord, in_dram: bool) -> Traffic:
-    """Return what a change of layout moves of its input or its output: all, and beside nothing."""
+    """Return the traffic of a change of layout, of one side: all, and beside nothing."""
     if not in_dram:
         return Traffic(sram_bytes=math.prod(brick_groups(record.shape)))
     return Traffic(
@@ -403,13 +403,13 @@ def weight_traffic(
     input: TensorRecord,
     capabilities: Capabilities,
 ) -> WeightTraffic:
-    """Return what is moved of encoded weights."""
+    """Return the traffic of encoded weights."""
     total = sum(stripe_bytes)
-    _, rows, columns, channels = stripe_counts(input.shape, input.stripe_shape)
+    _, lines, columns, channels = stripe_counts(input.shape, input.stripe_shape)
     reloads = 0
-    if rows > 1 and columns == 1 and channels > 1:
+    if lines > 1 and columns == 1 and channels > 1:
         fits = record.tile_bytes >= largest_weight_bytes(kernel, capabilities)
-        reloads = 0 if fits else rows - 1
+        reloads = 0 if fits else lines - 1
     moved = (reloads + 1) * total
     first = stripe_bytes[0] if record.tile_bytes > max(stripe_bytes) else moved
     traffic = Traffic(
@@ -481,8 +481,8 @@ def mce_work(command: McePle, kernel: Kernel, capabilities: Capabilities) -> Mce
 def _winograd_cycles(command: McePle, kernel: Kernel, capabilities: Capabilities) -> int:
     kernel_height, kernel_width = kernel.shape[:2]
     _, height, width, outputs = command.mce.output_shape
-    rows, columns = WINOGRAD_BLOCKS[kernel_width == 1, kernel_height == 1]
-    blocks = -(-height // rows) * -(-width // columns)
+    lines, columns = WINOGRAD_BLOCKS[kernel_width == 1, kernel_height == 1]
+    blocks = -(-height // lines) * -(-width // columns)
     parts = -(-kernel_height // WINOGRAD_KERNEL) * -(-kernel_width // WINOGRAD_KERNEL)
     depth = up(command.input.shape[3], capabilities.igs)
     products = depth * blocks * WINOGRAD_PRODUCTS * parts
@@ -500,5 +500,5 @@ def ple_work(
         (-(-height // patch_height), -(-width // patch_width), -(-channels // lanes))
         for _, height, width, channels in shapes
     ]
-    rows, columns, depth = (max(axis) for axis in zip(*counts, strict=True))
-    return PleWork(rows * columns * depth, operation)
+    lines, columns, depth = (max(axis) for axis in zip(*counts, strict=True))
+    return PleWork(lines * columns * depth, operation)

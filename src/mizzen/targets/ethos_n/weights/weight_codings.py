@@ -67,9 +67,9 @@ def symbols_of(weights: Array) -> Array:
 
 
 def zero_runs(symbols: Streams) -> Streams:
-    """Count the zeros before each symbol that is not 0, and behind the last of each stream."""
+    """Count the zeros before each symbol that is not 0, and after the last of each stream."""
     streams = len(symbols.counts)
-    # A mark behind each stream ends its last run.
+    # A mark after each stream ends its last run.
     numbers = np.flatnonzero(symbols.values)
     marks = symbols.starts + symbols.counts + np.arange(streams)
     owners = np.repeat(np.arange(streams), symbols.counts)[numbers]
@@ -158,8 +158,8 @@ class _Table:
         keys.sort(axis=1)
         distinct = np.count_nonzero(histogram, axis=1)
         keys = keys[:, : -max(1, int(distinct.max())) - 1 : -1]
-        counts, found = np.divmod(keys, symbols)
-        return cls(np.where(counts, found, 0), counts, distinct)
+        counts, ordered = np.divmod(keys, symbols)
+        return cls(np.where(counts, ordered, 0), counts, distinct)
 
     @property
     def present(self) -> Flags:
@@ -267,7 +267,7 @@ def _fit_palette(table: _Table, whole_offset: int) -> tuple[Numbers, Numbers, Nu
 
 
 def _outside(table: _Table) -> tuple[Numbers, Numbers]:
-    """Return the smallest and the largest symbol behind the first 0, 1, ... 32."""
+    """Return the smallest and the largest symbol after the first 0, 1, ... 32."""
     streams = len(table.symbols)
     low = np.where(table.present, table.symbols, LARGEST_SYMBOL)
     high = np.where(table.present, table.symbols, 0)
@@ -391,8 +391,8 @@ def candidates(codings: Codings) -> list[Candidate]:
     )  # fmt: skip
     palette_cost = codings.palette_size * (codings.palette_bits + LEAST_ENTRY_BITS)
     return [
-        Candidate(cost, used, palette_bits, Parameters._make(row))
-        for cost, used, palette_bits, row in zip(
+        Candidate(cost, used, palette_bits, Parameters._make(numbers))
+        for cost, used, palette_bits, numbers in zip(
             codings.cost.tolist(), codings.in_palette.tolist(), palette_cost.tolist(), parameters,
             strict=True,
         )
@@ -437,9 +437,11 @@ _BEFORE_ALL = Parameters(
 
 
 def _as_found(candidate: Candidate, before: Parameters, afresh: bool) -> tuple[Choice, int]:
-    found = candidate.parameters
-    palette_follows = afresh or found.palette != before.palette
-    choice = Choice(found, candidate.in_palette, afresh or found != before, palette_follows)
+    parameters = candidate.parameters
+    palette_follows = afresh or parameters.palette != before.palette
+    choice = Choice(
+        parameters, candidate.in_palette, afresh or parameters != before, palette_follows
+    )
     return choice, candidate.cost + (candidate.palette_cost if palette_follows else 0)
 
 
@@ -471,18 +473,18 @@ class ChosenCodings:
     def of(cls, choices: list[Choice]) -> ChosenCodings:
         """Put choices side by side."""
         table = palette_table(choices)
-        rows = np.array([choice.parameters[:4] + choice[1:] for choice in choices], np.int64)
+        columns = np.array([choice.parameters[:4] + choice[1:] for choice in choices], np.int64)
         return cls(
-            zero_divisor=rows[:, 0],
-            weight_divisor=rows[:, 1],
-            truncated=rows[:, 2] > 0,
-            offset=rows[:, 3],
+            zero_divisor=columns[:, 0],
+            weight_divisor=columns[:, 1],
+            truncated=columns[:, 2] > 0,
+            offset=columns[:, 3],
             palette_size=table[:, 0],
             palette_bits=table[:, 1],
             palette=table[:, 2:],
-            in_palette=rows[:, 4],
-            parameters_follow=rows[:, 5] > 0,
-            palette_follows=rows[:, 6] > 0,
+            in_palette=columns[:, 4],
+            parameters_follow=columns[:, 5] > 0,
+            palette_follows=columns[:, 6] > 0,
         )
 
     @property
@@ -497,7 +499,7 @@ class ChosenCodings:
 
     @property
     def remainder_bits(self) -> Numbers:
-        """Bits of a symbol behind its unary bits."""
+        """Bits of a symbol after its unary bits."""
         index = np.maximum(bit_length(self.palette_size - 1), 1)
         plain = np.where(self.palette_size, index, self.palette_bits + form.LEAST_ENTRY_BITS)
         return np.where(self.is_uncoded, plain, self.weight_divisor)
@@ -508,8 +510,8 @@ def code(symbols: Streams, coding: ChosenCodings) -> Streams:
     width = int(symbols.values.max(initial=0)) + 1
     streams = len(symbols.counts)
     table = np.arange(width) + (coding.palette_size - coding.offset)[:, None]
-    row, rank = np.nonzero(np.arange(form.LARGEST_PALETTE) < coding.in_palette[:, None])
-    table[row, coding.palette[row, rank]] = rank
+    stream, rank = np.nonzero(np.arange(form.LARGEST_PALETTE) < coding.in_palette[:, None])
+    table[stream, coding.palette[stream, rank]] = rank
     values = table.ravel()[symbols.values + symbols.spread(np.arange(streams) * width)]
     if not coding.uses_runs.any():
         return Streams(values, symbols.counts)

@@ -96,8 +96,11 @@ def _submaps(layout: WeightLayout) -> list[tuple[slice, slice]]:
     """Return rows and columns of the kernel that meet each submap of the input, in its order."""
     y, x = layout.stride_y, layout.stride_x
     return [
-        (slice((row + layout.pad_top) % y, None, y), slice((column + layout.pad_left) % x, None, x))
-        for row in range(y)
+        (
+            slice((line + layout.pad_top) % y, None, y),
+            slice((column + layout.pad_left) % x, None, x),
+        )
+        for line in range(y)
         for column in range(x)
     ]
 
@@ -110,14 +113,14 @@ def _depthwise(layout: WeightLayout) -> Indices:
 def _tiles(grid: Indices, filler: int) -> list[Indices]:
     """Cut a kernel into tiles of 3 rows and columns, of 1 where it has 1; zeros fill up."""
     height, width, channels = grid.shape
-    rows = WIDE_TAPS if height > 1 else 1
+    lines = WIDE_TAPS if height > 1 else 1
     columns = WIDE_TAPS if width > 1 else 1
-    shape = (-(-height // rows) * rows, -(-width // columns) * columns, channels)
+    shape = (-(-height // lines) * lines, -(-width // columns) * columns, channels)
     whole = np.full(shape, filler, np.int64)
     whole[:height, :width] = grid
     return [
-        whole[y : y + rows, x : x + columns]
-        for y in range(0, shape[0], rows)
+        whole[y : y + lines, x : x + columns]
+        for y in range(0, shape[0], lines)
         for x in range(0, shape[1], columns)
     ]
 
@@ -257,7 +260,7 @@ class Dealing:
 
 
 def join(parts: EncodedStreams, stream: Numbers, dealing: Dealing) -> tuple[Words, int]:
-    """Put parts that have the same stream behind each other, bit by bit, and fill in LENGTH.
+    """Put parts that have the same stream one after the other, bit by bit, and fill in LENGTH.
 
     Return the words of all streams and the number of bytes that each of them has.
     """
@@ -285,9 +288,9 @@ def join(parts: EncodedStreams, stream: Numbers, dealing: Dealing) -> tuple[Word
 
 def interleave(words: Words, size_bytes: int, dealing: Dealing) -> bytes:
     """Return each bank in turn a row of 16 bytes, weight stripe after weight stripe."""
-    groups, rows = dealing.streams // dealing.banks, size_bytes // BANK_ROW_BYTES
+    groups, lines = dealing.streams // dealing.banks, size_bytes // BANK_ROW_BYTES
     streams = words.astype("<u4").view(np.uint8)
-    shape = (groups, dealing.banks, rows, BANK_ROW_BYTES)
+    shape = (groups, dealing.banks, lines, BANK_ROW_BYTES)
     return streams.reshape(shape).transpose(0, 2, 1, 3).tobytes()
 
 

@@ -13,7 +13,7 @@ bits, least significant bit first. Weights that a pass takes in several parts of
 
 A symbol is twice a weight's magnitude, less 1 if the weight is negative. A weight in the palette
 is coded as its index, another as its symbol + the palette's size - OFFSET. With a ZERO_DIVISOR
-zeros are coded apart, as the length of the run before each other weight and behind the last.
+zeros are coded apart, as the length of the run before each other weight and after the last.
 
 A chunk is: first unary bits of weights, unary bits of runs, second unary bits of weights, then
 remainders of the chunk before it: of weights, of runs. A weight's quotient q is q//2 + 1 first
@@ -148,7 +148,7 @@ class WeightLayout:
 
     @classmethod
     def of(cls, command: McePle) -> WeightLayout:
-        """Return what a command says of its weights; E940 if that cannot be."""
+        """Return the layout of a command's weights; E940 if that cannot be."""
         mce, weights = command.mce, command.weights
         depth = weights.stripe_shape[3]
         if mce.operation is MceOperation.DEPTHWISE_CONVOLUTION:

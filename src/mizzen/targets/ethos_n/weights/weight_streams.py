@@ -255,7 +255,7 @@ def _take_turns(weights: Chunks, runs: Chunks, both: Numbers, half: int) -> _Tur
         return None
     weight_done, run_done = _done(weights), _done(runs)
     weight_at, run_at = weights.starts[both], runs.starts[both]
-    # Behind each stream's last chunk `_done` has one more number, so streams are one apart.
+    # After each stream's last chunk `_done` has one more number, so streams are one apart.
     weight_at, run_at = weight_at + both, run_at + both
     weight_end, run_end = weight_at + weights.counts[both], run_at + runs.counts[both]
     weight_turns: list[Flags] = []
@@ -289,7 +289,7 @@ def _done(chunks: Chunks) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Remainders:
-    """What is behind the unary bits: of each stream so many bits a symbol."""
+    """What is after the unary bits: of each stream so many bits a symbol."""
 
     values: Streams
     width: Numbers
@@ -398,7 +398,7 @@ class Payload:
 def _lengths(parts: Parts, steps: Schedule) -> Numbers:
     """Return the bits of the five fields of each step; of those that are not there, 0.
 
-    The remainders of a chunk are in the step behind its own.
+    The remainders of a chunk are in the step after its own.
     """
     weights, runs = parts.weights.chunks, parts.runs.chunks
     lengths = np.zeros((int(steps.counts.sum()), 5), np.int64)
@@ -491,8 +491,8 @@ def _put_headers(
 
 def _put_entries(fields: BitFields, cursor: Numbers, coding: ChosenCodings, follows: Flags) -> None:
     sizes = coding.palette_size * follows
-    row, rank = np.nonzero(np.arange(form.LARGEST_PALETTE) < sizes[:, None])
-    symbol, bits = coding.palette[row, rank], coding.palette_bits[row]
+    stream, rank = np.nonzero(np.arange(form.LARGEST_PALETTE) < sizes[:, None])
+    symbol, bits = coding.palette[stream, rank], coding.palette_bits[stream]
     sign = (symbol & 1) << (bits + form.LEAST_ENTRY_BITS - 1)
-    position = cursor[row] + rank * (bits + form.LEAST_ENTRY_BITS)
+    position = cursor[stream] + rank * (bits + form.LEAST_ENTRY_BITS)
     fields.put(position, (symbol + 1) // 2 | sign)

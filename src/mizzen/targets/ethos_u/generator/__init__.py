@@ -7,7 +7,7 @@ commands. `options` are what a user may ask of all this by name.
 
 Each step takes plain data and returns plain data, so that a search can try a step many times and
 take what costs least. How fast the hardware is, `schedule` reads in the tables of `judge`, which
-knows nothing of what is here. Nothing here is believed: whoever asked for a stream has it timed,
+knows nothing of what is here. Nothing here is believed: what asked for a stream has it timed,
 executed and checked.
 
 It imports `judge` and `machine`, and no other room. Of `judge` it must not know what executes and

@@ -1,6 +1,6 @@
 """Options of the code generator that only Ethos-U has, by name, as `--target-option` takes them.
 
-A search tries them; whoever repeats what it found gives them on the command line.
+A search tries them; to repeat what it found, give them on the command line.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ _Choice = TypeVar("_Choice", Generator, Search)
 Change = Callable[[EthosUConfiguration, str], EthosUConfiguration]
 
 
-def with_options(found: EthosUConfiguration, options: Mapping[str, str]) -> EthosUConfiguration:
+def with_options(
+    configuration: EthosUConfiguration, options: Mapping[str, str]
+) -> EthosUConfiguration:
     """Return a configuration with options of the code generator.
 
     E225 for an option that there is not, E227 for an allocator, E260 for a feature that there is
-    not, E577 for a generator or a search. Rewrites are names, which whoever rewrites knows.
+    not, E577 for a generator or a search. Rewrites are names, which the rewriter knows.
     """
     for name, value in options.items():
         change = CHANGES.get(name)
@@ -47,54 +49,56 @@ def with_options(found: EthosUConfiguration, options: Mapping[str, str]) -> Etho
                 f"Ethos-U has the options {', '.join(CHANGES)} of its own, and {name} came",
                 help="leave it out",
             )
-        found = change(found, value)
-        rows = (*found.settings, Setting(name, value, ASKED))
-        found = replace(found, settings=rows)
-    return found
+        configuration = change(configuration, value)
+        settings = (*configuration.settings, Setting(name, value, ASKED))
+        configuration = replace(configuration, settings=settings)
+    return configuration
 
 
-def _disable(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
-    rows = {row.value: row for row in Feature}
+def _disable(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    features = {feature.value: feature for feature in Feature}
     names = values_of(value)
     for name in names:
-        if name not in rows:
+        if name not in features:
             raise fail(
                 "E260",
-                f"what the compiler must leave must be of {', '.join(rows)}, not {name!r}",
+                f"what the compiler must leave must be of {', '.join(features)}, not {name!r}",
                 help=f"several are written as {DISABLE}=cascading{BETWEEN}buffering",
             )
-    return replace(found, disabled=tuple(row for row in Feature if row.value in names))
+    return replace(
+        configuration, disabled=tuple(feature for feature in Feature if feature.value in names)
+    )
 
 
-def _place(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
-    return with_placing(found, value, found.tensor_alignment_bytes)
+def _place(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return with_placing(configuration, value, configuration.tensor_alignment_bytes)
 
 
-def _rewrite(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
-    return replace(found, rewrites=values_of(value))
+def _rewrite(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return replace(configuration, rewrites=values_of(value))
 
 
-def _generate(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
+def _generate(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:
     generator = _named(Generator, GENERATOR, value)
-    if generator is Generator.OWN and found.accelerator.arch is Arch.U85:
+    if generator is Generator.OWN and configuration.accelerator.arch is Arch.U85:
         raise fail(
             "E578",
             f"Mizzen's own code is for {Arch.U55.value} and {Arch.U65.value}, not for "
-            f"{found.accelerator.name}",
+            f"{configuration.accelerator.name}",
             help=f"leave out --{GENERATOR}, or take {Generator.BEST.value}",
         )
-    return replace(found, generator=generator)
+    return replace(configuration, generator=generator)
 
 
-def _search(found: EthosUConfiguration, value: str) -> EthosUConfiguration:
-    return replace(found, search=_named(Search, SEARCH, value))
+def _search(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:
+    return replace(configuration, search=_named(Search, SEARCH, value))
 
 
 def _named(choices: type[_Choice], what: str, value: str) -> _Choice:
-    for row in choices:
-        if row.value == value:
-            return row
-    names = ", ".join(row.value for row in choices)
+    for choice in choices:
+        if choice.value == value:
+            return choice
+    names = ", ".join(each.value for each in choices)
     raise fail("E577", f"--{what} must be one of {names}, not {value!r}")
 
 

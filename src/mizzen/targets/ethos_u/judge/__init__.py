@@ -1,7 +1,7 @@
-"""What says that a stream is right, and how long it takes, whoever made it.
+"""What says that a stream is right, and how long it takes, whatever made it.
 
 `sim` executes a stream bit for bit. `hazards` finds what its waits leave unordered. `timing` says
-how many cycles it takes. `codec` decodes weights, for whoever reads a stream.
+how many cycles it takes. `codec` decodes weights, for all that read a stream.
 
 A judge that shared code with the maker of a stream would share its mistakes. So judges read the
 decoded commands for themselves. `sim` and `hazards` have a reading each, so that an error in one

@@ -47,10 +47,12 @@ def with_regions_of(
     Vela's option ``--separate-io-regions`` gives inputs and outputs such regions.
     """
     sizes = dict(region_bytes)
-    own = [row for row in placements if row.region >= FIRST_OF_TENSORS]
-    for row in own:
-        if row.region not in region_bytes:
-            sizes[row.region] = max(sizes.get(row.region, 0), row.offset + row.size_bytes)
+    own = [each for each in placements if each.region >= FIRST_OF_TENSORS]
+    for tensor in own:
+        if tensor.region not in region_bytes:
+            sizes[tensor.region] = max(
+                sizes.get(tensor.region, 0), tensor.offset + tensor.size_bytes
+            )
     return sizes
 
 

@@ -148,10 +148,10 @@ def _without_u55(archs: Archs) -> Archs:
 def region(archs: Archs, opcode: int, name: str, doc: str, *more: Field) -> tuple[Row, ...]:
     """Make the rows of a region register; U55 has a chip select beside it."""
     index = _DST_REGION if name == "SET_DMA0_DST_REGION" else _REGION
-    rows = [set0(_without_u55(archs), opcode, name, doc, index, *more)]
+    table_rows = [set0(_without_u55(archs), opcode, name, doc, index, *more)]
     if Arch.U55 in archs:
-        rows.append(set0(U55, opcode, name, doc, index, *more, _CUSTOM_DMA))
-    return tuple(rows)
+        table_rows.append(set0(U55, opcode, name, doc, index, *more, _CUSTOM_DMA))
+    return tuple(table_rows)
 
 
 # fmt: off
@@ -528,20 +528,20 @@ _SIGNED_ADDRESSES = ("stride", "skip")
 
 
 def _address_rows() -> tuple[Row, ...]:
-    rows: list[Row] = []
+    table_rows: list[Row] = []
     for archs, opcode, name, field_name, doc in _ADDRESSES:
         make = signed if field_name in _SIGNED_ADDRESSES else number
         is_narrow = make is number and Arch.U55 in archs
         if is_narrow:
             narrow = number(field_name, w(31, 0), doc=doc, unit="bytes")
-            rows.append(set1(U55, opcode, name, doc, narrow))
+            table_rows.append(set1(U55, opcode, name, doc, narrow))
         wide = make(field_name, w(31, 0), p(7, 0), doc=doc, unit="bytes")
         wide_on = _without_u55(archs) if is_narrow else archs
-        rows.append(set1(wide_on, opcode, name, doc, wide))
-    return tuple(rows)
+        table_rows.append(set1(wide_on, opcode, name, doc, wide))
+    return tuple(table_rows)
 
 
 ROWS: tuple[Row, ...] = tuple(
-    sorted((*_COMMAND0, *_COMMAND1, *_address_rows()), key=lambda row: row[1].key)
+    sorted((*_COMMAND0, *_COMMAND1, *_address_rows()), key=lambda command: command[1].key)
 )
 """All rows, by control and opcode: one-word commands first."""

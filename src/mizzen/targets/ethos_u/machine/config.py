@@ -106,8 +106,8 @@ class ArchTraits:
 
 
 TRAITS: dict[Arch, ArchTraits] = {
-    row.arch: row
-    for row in (
+    traits.arch: traits
+    for traits in (
         #          arch      bytes bits writes system configuration          memory mode
         ArchTraits(Arch.U55, 8, 32, False, "Ethos_U55_High_End_Embedded", "Shared_Sram"),
         ArchTraits(Arch.U65, 16, 40, True, "Ethos_U65_High_End", "Dedicated_Sram_384KB"),
@@ -152,8 +152,8 @@ class Accelerator:
 
 
 ACCELERATORS: dict[str, Accelerator] = {
-    row.name: row
-    for row in (
+    accelerator.name: accelerator
+    for accelerator in (
         #           name, arch, macs, cores, shared KiB, weight streams, CONFIG
         Accelerator("ethos-u55-32", Arch.U55, 32, 1, 16, 1, 0x0000_1005),
         Accelerator("ethos-u55-64", Arch.U55, 64, 1, 16, 1, 0x0000_1006),

@@ -5,7 +5,7 @@ which. One action carries the command stream, one the CONFIG and ID register ima
 that the stream was compiled for; the driver compares them with the hardware it finds.
 
 Later drivers also take ``COP2``: a head of four words, then records that say how long they are. One
-has a head of its own, with the same register images, and the command stream behind it.
+has a head of its own, with the same register images, and the command stream after it.
 
 Ref: Arm Ethos-U core driver 0.16, `ethosu_driver.c` (actions) and `ethosu*_interface.h` (CONFIG
 and ID registers); of ``COP2``, what Vela 5.2 writes with ``--cop-format COP2``.
@@ -263,7 +263,7 @@ def _parse_cop2(words: npt.NDArray[np.uint32]) -> Payload:
 
 
 def _stream_record(words: npt.NDArray[np.uint32], start: int, stop: int) -> Payload:
-    """Read the record's own head, whose first word says how long it is, and what is behind it."""
+    """Read the record's own head, whose first word says how long it is, and what is after it."""
     if start >= stop:
         raise fail("E524", f"the record at word {start} must have a head: the payload ends")
     first = start + 1
@@ -279,7 +279,7 @@ def _stream_record(words: npt.NDArray[np.uint32], start: int, stop: int) -> Payl
 def _end_of(
     words: npt.NDArray[np.uint32], start: int, size_bytes: int, limit: int, what: str
 ) -> int:
-    """Return the word behind `size_bytes` from word `start`, which must be whole and there."""
+    """Return the word after `size_bytes` from word `start`, which must be whole and there."""
     if size_bytes % _WORD_BYTES or start + size_bytes // _WORD_BYTES > limit:
         held = (limit - start) * _WORD_BYTES
         raise fail(

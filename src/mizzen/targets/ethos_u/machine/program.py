@@ -55,7 +55,7 @@ class HardwareId:
     id_word: int
 
 
-BY_CONFIG_WORD = {row.config_word: row for row in ACCELERATORS.values()}
+BY_CONFIG_WORD = {accelerator.config_word: accelerator for accelerator in ACCELERATORS.values()}
 
 
 def accelerator_of(hardware: HardwareId | None) -> Accelerator:
@@ -69,14 +69,14 @@ def accelerator_of(hardware: HardwareId | None) -> Accelerator:
             "the driver payload must say which hardware it is for, and has no CONFIG word",
             help="compile the network again; every current compiler writes one",
         )
-    found = BY_CONFIG_WORD.get(hardware.config_word)
-    if found is None:
+    accelerator = BY_CONFIG_WORD.get(hardware.config_word)
+    if accelerator is None:
         raise fail(
             "E605",
             f"CONFIG must be the word of an accelerator, not {hardware.config_word:#010x}",
             help="the artifact is damaged; compile it again",
         )
-    return found
+    return accelerator
 
 
 @dataclass(frozen=True, eq=False)

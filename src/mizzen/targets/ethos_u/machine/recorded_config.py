@@ -38,8 +38,8 @@ def recorded(configuration: Mapping[str, Any]) -> EthosUConfiguration | None:
 
 
 def _configuration(known: Mapping[str, Any]) -> EthosUConfiguration:
-    rows = tuple(map(_setting, known["settings"]))
-    values = {row.name: str(row.value) for row in rows}
+    settings = tuple(map(_setting, known["settings"]))
+    values = {setting.name: str(setting.value) for setting in settings}
     return EthosUConfiguration(
         accelerator=find_accelerator(str(known["accelerator"])),
         system=SystemConfig(
@@ -56,16 +56,16 @@ def _configuration(known: Mapping[str, Any]) -> EthosUConfiguration:
         optimise=Optimise(known.get("optimise", Optimise.PERFORMANCE.value)),
         arena_cache_size_bytes=count(values["arena_cache_size"]),
         ignore_ops=(),
-        settings=rows,
+        settings=settings,
     )
 
 
-def _setting(row: Mapping[str, Any]) -> Setting:
+def _setting(known: Mapping[str, Any]) -> Setting:
     """Return a setting, whose value is a number or a word."""
-    value = row["value"]
+    value = known["value"]
     if not isinstance(value, str | int | float):
         raise TypeError(f"{value!r} is no value of a setting")
-    return Setting(str(row["name"]), value, str(row["source"]))
+    return Setting(str(known["name"]), value, str(known["source"]))
 
 
 def _timing(values: Mapping[str, str], memory: Memory) -> MemoryTiming:

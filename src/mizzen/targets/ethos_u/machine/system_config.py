@@ -85,22 +85,22 @@ def _bundled(*names: *_Names) -> EthosUConfiguration:
 
 def _resolved(config: ConfigFiles, *names: *_Names) -> EthosUConfiguration:
     accelerator, system_config, memory_mode, optimise, arena_cache_size, ignore_ops = names
-    row = find_accelerator(accelerator)
+    npu = find_accelerator(accelerator)
     strategy = _optimise(optimise)
     files = _names(config)
     if files != (BUNDLED,) and (system_config is None or memory_mode is None):
         raise _names_missing(files, system_config, memory_mode)
     sections = read_files(files)
     settings = _Settings()
-    settings.choose("accelerator", row.name, None)
+    settings.choose("accelerator", npu.name, None)
     settings.choose("optimise", strategy.value, None)
-    settings.choose("system_config", system_config, row.traits.system_config)
-    settings.choose("memory_mode", memory_mode, row.traits.memory_mode)
-    system = _system(sections, system_config or row.traits.system_config, row, settings)
-    mode = _mode(sections, memory_mode or row.traits.memory_mode, row, system, settings)
-    arena = _arena_cache_size(arena_cache_size, mode, row, settings)
+    settings.choose("system_config", system_config, npu.traits.system_config)
+    settings.choose("memory_mode", memory_mode, npu.traits.memory_mode)
+    system = _system(sections, system_config or npu.traits.system_config, npu, settings)
+    mode = _mode(sections, memory_mode or npu.traits.memory_mode, npu, system, settings)
+    arena = _arena_cache_size(arena_cache_size, mode, npu, settings)
     return EthosUConfiguration(
-        accelerator=row,
+        accelerator=npu,
         system=system,
         mode=mode,
         files=files,
@@ -108,20 +108,20 @@ def _resolved(config: ConfigFiles, *names: *_Names) -> EthosUConfiguration:
         arena_cache_size_bytes=arena,
         ignore_ops=_ignored(ignore_ops),
         settings=tuple(settings.rows),
-        warnings=_warnings(row, system, mode, sections, settings, arena_cache_size),
+        warnings=_warnings(npu, system, mode, sections, settings, arena_cache_size),
     )
 
 
 def with_placing(
-    found: EthosUConfiguration, allocator: str, alignment_bytes: int
+    configuration: EthosUConfiguration, allocator: str, alignment_bytes: int
 ) -> EthosUConfiguration:
     """Return a configuration with another way to place tensors.
 
     E227 for an allocator that there is not, or an alignment that is no power of two from 16 on.
     """
-    rows = {row.value.lower(): row for row in TensorAllocator}
-    if allocator.lower() not in rows:
-        names = [row.value for row in TensorAllocator]
+    allocators = {each.value.lower(): each for each in TensorAllocator}
+    if allocator.lower() not in allocators:
+        names = [each.value for each in TensorAllocator]
         raise _unknown("E227", "the tensor allocator", allocator, names)
     if alignment_bytes < SMALLEST_ALIGNMENT_BYTES or alignment_bytes & (alignment_bytes - 1):
         raise fail(
@@ -130,18 +130,18 @@ def with_placing(
             f"{SMALLEST_ALIGNMENT_BYTES} bytes, not {alignment_bytes}",
         )
     return replace(
-        found,
-        tensor_allocator=rows[allocator.lower()],
+        configuration,
+        tensor_allocator=allocators[allocator.lower()],
         tensor_alignment_bytes=alignment_bytes,
     )
 
 
 def find_accelerator(name: str) -> Accelerator:
     """Return the accelerator of that name. E210 if there is not one."""
-    row = ACCELERATORS.get(name.lower())
-    if row is None:
+    accelerator = ACCELERATORS.get(name.lower())
+    if accelerator is None:
         raise _unknown("E210", "the accelerator", name, ACCELERATORS)
-    return row
+    return accelerator
 
 
 def system_configs(sections: Sections) -> list[str]:
@@ -329,9 +329,9 @@ def _mode(
         _check_mode(mode, accelerator, system)
     except MizzenError as error:
         choices = usable_memory_modes(sections, accelerator, system)
-        found = error.diagnostic
+        diagnostic = error.diagnostic
         help = f"with {accelerator.name} and {system.name}, choose {_one_of(choices)}"
-        raise fail(found.code, found.message, rule=found.rule, help=help) from None
+        raise fail(diagnostic.code, diagnostic.message, rule=diagnostic.rule, help=help) from None
     return mode
 
 
@@ -396,7 +396,7 @@ def _arena_cache_size(
             f"the arena cache size must be 1 to {largest} bytes on {accelerator.name}, not {size}",
         )
     if source != "memory mode":
-        settings.rows = [row for row in settings.rows if row.name != "arena_cache_size"]
+        settings.rows = [setting for setting in settings.rows if setting.name != "arena_cache_size"]
         settings.add("arena_cache_size", size, source)
     return size
 
@@ -418,7 +418,7 @@ def _warnings(
     settings: _Settings,
     arena_cache_size: int | None,
 ) -> tuple[Diagnostic, ...]:
-    found: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
     npu = accelerator.arch.value
     for other in TRAITS:
         if other is not accelerator.arch and system.name.startswith(_marker(other.value)):
@@ -427,21 +427,24 @@ def _warnings(
                 f"the system configuration {system.name} is for {other.value}, and "
                 f"{accelerator.name} is an {npu}: cycles are estimated for that system"
             )
-            found.append(_warning("W211", message, f"for {npu}, choose {choices}"))
+            warnings.append(_warning("W211", message, f"for {npu}, choose {choices}"))
     if settings.missing:
         message = (
             f"{system.name} and {mode.name} leave out {', '.join(settings.missing)}: defaults "
             "that no memory has are taken, and the estimates suffer"
         )
-        found.append(_warning("W217", message, "add them to the file"))
+        warnings.append(_warning("W217", message, "add them to the file"))
     if arena_cache_size is not None and not mode.spills and _size_first(settings):
         message = f"with {mode.name}, an arena cache size has no effect on optimising for size"
-        found.append(_warning("W221", message, "optimise for performance to plan within it"))
-    return tuple(found)
+        warnings.append(_warning("W221", message, "optimise for performance to plan within it"))
+    return tuple(warnings)
 
 
 def _size_first(settings: _Settings) -> bool:
-    return any(row.name == "optimise" and row.value == Optimise.SIZE.value for row in settings.rows)
+    return any(
+        setting.name == "optimise" and setting.value == Optimise.SIZE.value
+        for setting in settings.rows
+    )
 
 
 def _warning(code: str, message: str, help: str) -> Diagnostic:
@@ -449,7 +452,7 @@ def _warning(code: str, message: str, help: str) -> Diagnostic:
 
 
 def _marker(npu: str) -> str:
-    """Return what Arm's names for an architecture's system configurations start with."""
+    """Return the beginning of Arm's names for an architecture's system configurations."""
     return npu.replace("-", "_")
 
 

@@ -10,7 +10,7 @@ padding stays at the borders of maps, so that the numbers are those of the whole
 
 `order` is the order, `stripes` says which rows, `rewrite` makes the sequence, `search` chooses
 chains where memory is short. It must not know blocks, addresses, and cycles; what a stripe costs is
-judged by whoever schedules.
+judged by the scheduler.
 """
 
 from mizzen.targets.ethos_u.generator.cascade.order import reordered

@@ -22,7 +22,7 @@ WIDTH = 64
 READY = 32
 """Operations that may be done next, of which the first so many are tried."""
 STEPS = 100_000
-"""Operations that are tried in all; behind them what is left keeps its order."""
+"""Operations that are tried in all; after them what is left keeps its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ def reordered(sequence: Sequence, width: int = WIDTH) -> Sequence:
                 if known is None or search.rank(following) < search.rank(known):
                     best[following.done] = following
         states = sorted(best.values(), key=search.rank)[:width]
-    found, now = search.along(states[0], len(runs)), search.along(search.start(), len(runs))
-    if found.peak_bytes >= now.peak_bytes:
+    searched, now = search.along(states[0], len(runs)), search.along(search.start(), len(runs))
+    if searched.peak_bytes >= now.peak_bytes:
         return sequence
-    ordered = (operation for index in found.order for operation in runs[index])
+    ordered = (operation for index in searched.order for operation in runs[index])
     return replace(sequence, operations=tuple(ordered))
 
 
@@ -76,11 +76,11 @@ class _Search:
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
         self._sizes = [
-            0 if row.role is Role.CONSTANT else row.size_bytes(usual_layout(row))
-            for row in sequence.tensors
+            0 if each.role is Role.CONSTANT else each.size_bytes(usual_layout(each))
+            for each in sequence.tensors
         ]
         self._kept = frozenset(sequence.outputs).union(
-            index for index, row in enumerate(sequence.tensors) if row.role is Role.STATE
+            index for index, each in enumerate(sequence.tensors) if each.role is Role.STATE
         )
         self._users = [0] * len(sequence.tensors)
         for index, operation in enumerate(sequence.operations):
@@ -90,10 +90,10 @@ class _Search:
 
     def start(self) -> _State:
         alive = frozenset(self._sequence.inputs)
-        return _State(0, (), sum(self._sizes[row] for row in alive), alive)
+        return _State(0, (), sum(self._sizes[tensor] for tensor in alive), alive)
 
     def along(self, state: _State, count: int) -> _State:
-        """Return the state behind all of so many operations, what is left in the order it has."""
+        """Return the state after all of so many operations, what is left in the order it has."""
         for index in range(count):
             if not state.done >> index & 1:
                 state = self._after(state, index)
@@ -105,25 +105,27 @@ class _Search:
                 yield self._after(state, index)
 
     def rank(self, state: _State) -> tuple[int, int, tuple[int, ...]]:
-        """Return what is the less the better a state is."""
-        return state.peak_bytes, sum(self._sizes[row] for row in state.alive), state.order
+        """Return a key that is less the better a state is."""
+        return state.peak_bytes, sum(self._sizes[tensor] for tensor in state.alive), state.order
 
     def _after(self, state: _State, index: int) -> _State:
         operation = self._sequence.operations[index]
         output, inputs = tensor_written(operation), set(tensors_read(operation))
         done = state.done | 1 << index
         alive = state.alive | inputs | {output}
-        left = frozenset(row for row in alive if row in self._kept or self._users[row] & ~done)
-        now = sum(self._sizes[row] for row in alive)
+        left = frozenset(
+            tensor for tensor in alive if tensor in self._kept or self._users[tensor] & ~done
+        )
+        now = sum(self._sizes[tensor] for tensor in alive)
         if output not in state.alive and not isinstance(operation, Copy):
-            ending = (self._sizes[row] for row in inputs - left)
+            ending = (self._sizes[tensor] for tensor in inputs - left)
             now -= min(self._sizes[output], max(ending, default=0))
         return _State(done, (*state.order, index), max(state.peak_bytes, now), left)
 
 
 def _predecessors(sequence: Sequence) -> list[int]:
     """Return for each operation, as bits, those that must be done before it."""
-    found: list[int] = []
+    predecessors: list[int] = []
     readers: dict[int, int] = {}
     writers: dict[int, int] = {}
     for index, operation in enumerate(sequence.operations):
@@ -131,8 +133,8 @@ def _predecessors(sequence: Sequence) -> list[int]:
         for tensor in tensors_read(operation):
             before |= writers.get(tensor, 0)
         before |= writers.get(output, 0) | readers.get(output, 0)
-        found.append(before)
+        predecessors.append(before)
         for tensor in tensors_read(operation):
             readers[tensor] = readers.get(tensor, 0) | 1 << index
         writers[output] = writers.get(output, 0) | 1 << index
-    return found
+    return predecessors

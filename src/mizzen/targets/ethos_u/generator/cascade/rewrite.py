@@ -36,8 +36,8 @@ def cascaded(sequence: Sequence, chain: Chain) -> Sequence | None:
     if division is None:
         return None
     tensors = list(sequence.tensors)
-    for tensor, rows in division.rows_kept.items():
-        tensors[tensor] = _kept(sequence, division, tensor, rows)
+    for tensor, kept in division.rows_kept.items():
+        tensors[tensor] = _kept(sequence, division, tensor, kept)
     done = [_step(sequence, division, tensors, step) for step in division.steps]
     operations: list[Operation] = [
         *sequence.operations[: chain.first],
@@ -54,12 +54,12 @@ def usual_layout(tensor: Tensor) -> Layout:
     return Layout.NHWC if tensor.shape[2] <= BRICK // 2 else Layout.NHCWB16
 
 
-def _kept(sequence: Sequence, division: Division, index: int, rows: int) -> Tensor:
+def _kept(sequence: Sequence, division: Division, index: int, height: int) -> Tensor:
     """Return the tensor that keeps some rows of another; its layout is fixed if any map wraps."""
     tensor = sequence.tensors[index]
-    shape = rows, *tensor.shape[1:]
+    shape = height, *tensor.shape[1:]
     wraps = any(
-        start % rows + stop - start > rows
+        start % height + stop - start > height
         for step in division.steps
         for start, stop in _ranges(sequence, step, index)
     )
@@ -70,30 +70,30 @@ def _ranges(sequence: Sequence, step: Step, tensor: int) -> list[tuple[int, int]
     """Return the rows of a tensor that a step reads or writes."""
     operation = sequence.operations[step.operation]
     assert not isinstance(operation, Copy)
-    found = [
+    ranges = [
         rows_read(operation, view, step.start, step.stop)
         for view in maps_read(operation)
         if view.tensor == tensor
     ]
     if operation.ofm.tensor == tensor:
-        found.append((step.start, step.stop))
-    return found
+        ranges.append((step.start, step.stop))
+    return ranges
 
 
 def _step(sequence: Sequence, division: Division, tensors: list[Tensor], step: Step) -> Computation:
     operation = sequence.operations[step.operation]
     assert not isinstance(operation, Copy)
 
-    def rows(view: Map, start: int, stop: int) -> Map:
+    def stripe_of(view: Map, start: int, stop: int) -> Map:
         kept = division.rows_kept.get(view.tensor)
         return _rows(view, start, stop, tensors[view.tensor], kept)
 
-    ofm = rows(operation.ofm, step.start, step.stop)
-    ifm = rows(operation.ifm, *rows_read(operation, operation.ifm, step.start, step.stop))
+    ofm = stripe_of(operation.ofm, step.start, step.stop)
+    ifm = stripe_of(operation.ifm, *rows_read(operation, operation.ifm, step.start, step.stop))
     if isinstance(operation, Elementwise):
         ifm2 = operation.ifm2
         if isinstance(ifm2, Map):
-            ifm2 = rows(ifm2, *rows_read(operation, ifm2, step.start, step.stop))
+            ifm2 = stripe_of(ifm2, *rows_read(operation, ifm2, step.start, step.stop))
         return replace(operation, ifm=ifm, ifm2=ifm2, ofm=ofm)
     above, below = window_rows(operation, step.start, step.stop)
     padded = replace(
@@ -114,12 +114,14 @@ def _rows(view: Map, start: int, stop: int, tensor: Tensor, kept: int | None) ->
         return replace(view, view=replace(box, shape=shape, start=(first, *box.start[1:])))
     layout = tensor.layout
     assert layout is not None
-    row, column, brick = tensor.strides_bytes(layout)
+    row_bytes, column, brick = tensor.strides_bytes(layout)
     _, left, low = box.start
     inner = low // BRICK * brick if layout is Layout.NHCWB16 else low * tensor.dtype.itemsize
     at = left * column + inner
     tiles = Tiles(kept - first, kept - first, shape[1], (at, at, at))
     return replace(
         view,
-        view=Bytes(view.tensor, shape, first * row + at, (row, column, brick), layout, tiles),
+        view=Bytes(
+            view.tensor, shape, first * row_bytes + at, (row_bytes, column, brick), layout, tiles
+        ),
     )

@@ -38,7 +38,7 @@ class Cascade:
 
 
 def peak_bytes(sequence: Operations) -> int:
-    """Return what is alive at the most, nearly."""
+    """Return the bytes alive at the peak, nearly."""
     return _Search(sequence, ()).peak(())
 
 
@@ -65,17 +65,17 @@ def within(
 def _found(
     sequence: Operations, search: _Search, goals_bytes: Sequence[int]
 ) -> tuple[Cascade, ...]:
-    found: dict[tuple[Chain, ...], Cascade] = {}
+    by_chains: dict[tuple[Chain, ...], Cascade] = {}
     for goal in goals_bytes:
         chains = search.chains(goal)
-        if chains and chains not in found:
-            row = sequence
+        if chains and chains not in by_chains:
+            rewritten = sequence
             for chain in sorted(chains, key=lambda each: -each.first):
-                changed = cascaded(row, chain)
+                changed = cascaded(rewritten, chain)
                 assert changed is not None
-                row = changed
-            found[chains] = Cascade(row, chains, search.peak(chains))
-    return tuple(found.values())
+                rewritten = changed
+            by_chains[chains] = Cascade(rewritten, chains, search.peak(chains))
+    return tuple(by_chains.values())
 
 
 class _Search:
@@ -86,16 +86,19 @@ class _Search:
         self._spans = sequence.lifetimes()
         none = {Role.CONSTANT, *elsewhere}
         self._sizes = [
-            0 if row.role in none else row.size_bytes(usual_layout(row)) for row in sequence.tensors
+            0 if tensor.role in none else tensor.size_bytes(usual_layout(tensor))
+            for tensor in sequence.tensors
         ]
-        self._rows = dict(enumerate(readings(sequence, row) for row in sequence.operations))
-        self._by_rows = [row is not None for row in self._rows.values()]
+        self._rows = dict(
+            enumerate(readings(sequence, operation) for operation in sequence.operations)
+        )
+        self._by_rows = [reading is not None for reading in self._rows.values()]
         self._known: dict[Chain, tuple[int, int] | None] = {}
         alive = _alive(self._sizes, self._spans, len(sequence.operations))
         self._live = [self._beside(index, live) for index, live in enumerate(alive)]
 
     def peak(self, chains: tuple[Chain, ...]) -> int:
-        """Return what is alive at the most."""
+        """Return the bytes alive at the peak."""
         return max(live for live, _ in self._places(chains))
 
     def chains(self, goal_bytes: int) -> tuple[Chain, ...]:
@@ -108,8 +111,8 @@ class _Search:
             best = self._best(at, live, goal_bytes, chains)
             if best is None:
                 break
-            kept = [row for row in chains if row.last < best.first or best.last < row.first]
-            chains = tuple(sorted([*kept, best], key=lambda row: row.first))
+            kept = [chain for chain in chains if chain.last < best.first or best.last < chain.first]
+            chains = tuple(sorted([*kept, best], key=lambda chain: chain.first))
         return chains
 
     def _places(self, chains: tuple[Chain, ...]) -> Iterator[tuple[int, int]]:
@@ -126,8 +129,8 @@ class _Search:
 
     def _best(self, at: int, live: int, goal: int, chains: tuple[Chain, ...]) -> Chain | None:
         """Return the chain around an operation that costs least of those that reach the goal."""
-        rows: list[tuple[int, int, Chain]] = []
-        inside = next((row for row in chains if row.first <= at <= row.last), None)
+        candidates: list[tuple[int, int, Chain]] = []
+        inside = next((each for each in chains if each.first <= at <= each.last), None)
         low, high = (inside.first, inside.last) if inside else (at, at)
         for first in range(low, max(-1, low - LONGEST_BEFORE), -1):
             if not self._by_rows[first]:
@@ -135,18 +138,20 @@ class _Search:
             for last in range(high, min(len(self._by_rows), high + LONGEST_BEHIND)):
                 if not self._by_rows[last]:
                     break
-                others = [row for row in chains if row is not inside]
-                if last == first or any(row.first <= last and first <= row.last for row in others):
+                others = [each for each in chains if each is not inside]
+                if last == first or any(
+                    each.first <= last and first <= each.last for each in others
+                ):
                     continue
                 for stripes in STRIPES:
                     chain = Chain(first, last, stripes)
                     measured = self._measured(chain)
                     if measured is not None and measured[0] < live:
-                        rows.append((max(measured[0], goal), measured[1], chain))
-        return min(rows, key=lambda row: row[:2])[2] if rows else None
+                        candidates.append((max(measured[0], goal), measured[1], chain))
+        return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
     def _measured(self, chain: Chain) -> tuple[int, int] | None:
-        """Return what is alive in a chain, and what it costs more."""
+        """Return the bytes alive in a chain, and the cycles that it adds."""
         if chain not in self._known:
             self._known[chain] = self._measure(chain)
         return self._known[chain]
@@ -158,18 +163,20 @@ class _Search:
         live = 0
         for tensor, (first, last) in enumerate(self._spans):
             if first <= chain.last and last >= chain.first and self._sizes[tensor]:
-                rows = self._sequence.tensors[tensor].shape[0]
-                live += self._sizes[tensor] * division.rows_kept.get(tensor, rows) // rows
+                height = self._sequence.tensors[tensor].shape[0]
+                live += self._sizes[tensor] * division.rows_kept.get(tensor, height) // height
         cost = 0
         counts = Counter(step.operation for step in division.steps)
         for index in range(chain.first, chain.last + 1):
             more = counts[index] - 1
-            row = self._sequence.operations[index]
-            cost += more * (STEP_CYCLES + (row.weights.size if isinstance(row, Convolution) else 0))
+            operation = self._sequence.operations[index]
+            cost += more * (
+                STEP_CYCLES + (operation.weights.size if isinstance(operation, Convolution) else 0)
+            )
         return live, cost
 
     def _beside(self, index: int, live: int) -> int:
-        """Return what is alive at an operation, its output over an input that ends there.
+        """Return the bytes alive at an operation, its output over an input that ends there.
 
         live  with neither over the other
         """

@@ -58,7 +58,7 @@ class Reading:
     """Which rows of a tensor rows of an output need, of those that are not padding.
 
     stride         rows of the input from one row of the output to the next
-    above, beyond  rows above the first one's place that its window begins, and behind that of the
+    above, beyond  rows above the first one's place that its window begins, and after that of the
                    last one that its window ends
     height         rows that are not padding
     """
@@ -74,7 +74,7 @@ class Reading:
         return max(0, start * self.stride - self.above)
 
     def end(self, stop: int) -> int:
-        """Return the row behind the last one that rows before `stop` need."""
+        """Return the row after the last one that rows before `stop` need."""
         return min(self.height, (stop - 1) * self.stride + self.beyond)
 
 
@@ -85,22 +85,24 @@ Readings = tuple[Reading, ...] | None
 def divide(sequence: Sequence, chain: Chain) -> Division | None:
     """Return a chain divided into stripes; None where operations do not permit it."""
     operations = sequence.operations[chain.first : chain.last + 1]
-    rows = dict(enumerate((readings(sequence, row) for row in operations), chain.first))
-    return divided(sequence, chain, sequence.lifetimes(), rows)
+    readings_of = dict(
+        enumerate((readings(sequence, operation) for operation in operations), chain.first)
+    )
+    return divided(sequence, chain, sequence.lifetimes(), readings_of)
 
 
 def divided(
-    sequence: Sequence, chain: Chain, spans: Spans, rows: Mapping[int, Readings]
+    sequence: Sequence, chain: Chain, spans: Spans, readings_of: Mapping[int, Readings]
 ) -> Division | None:
     """Return a chain divided into stripes, what follows from the sequence being known.
 
     rows  `readings` of each of the chain's operations
     """
     operations = range(chain.first, chain.last + 1)
-    if any(rows[index] is None for index in operations):
+    if any(readings_of[index] is None for index in operations):
         return None
     inside = inner_tensors(sequence, chain, spans)
-    ends = _ends(sequence, chain, inside, rows)
+    ends = _ends(sequence, chain, inside, readings_of)
     if ends is None:
         return None
     written = [(index, ends[tensor_written(sequence.operations[index])]) for index in operations]
@@ -110,7 +112,7 @@ def divided(
             start = stops[stripe - 1] if stripe else 0
             if stops[stripe] > start:
                 steps.append(Step(index, start, stops[stripe]))
-    return Division(tuple(steps), _rows_kept(sequence, steps, inside, rows))
+    return Division(tuple(steps), _rows_kept(sequence, steps, inside, readings_of))
 
 
 def readings(sequence: Sequence, operation: Operation) -> Readings:
@@ -127,42 +129,42 @@ def is_by_rows(sequence: Sequence, operation: Operation) -> bool:
         return False
     if not isinstance(operation, Elementwise) and operation.upscale is not UpscaleMode.NONE:
         return False
-    return all(_is_all_rows(sequence, row) for row in (*maps_read(operation), operation.ofm))
+    return all(_is_all_rows(sequence, view) for view in (*maps_read(operation), operation.ofm))
 
 
-def _is_all_rows(sequence: Sequence, row: Map) -> bool:
-    view = row.view
-    tensor = sequence.tensors[row.tensor]
+def _is_all_rows(sequence: Sequence, fm: Map) -> bool:
+    view = fm.view
+    tensor = sequence.tensors[fm.tensor]
     return (
         isinstance(view, Box)
         and view.steps == (1, 1)
         and view.start[0] == 0
         and view.shape[0] == tensor.shape[0]
-        and row.dtype.itemsize == tensor.dtype.itemsize
+        and fm.dtype.itemsize == tensor.dtype.itemsize
     )
 
 
 def inner_tensors(sequence: Sequence, chain: Chain, spans: Spans) -> frozenset[int]:
     """Return the tensors that one operation of a chain writes and only later ones of it read."""
-    found: set[int] = set()
+    inner: set[int] = set()
     written: set[int] = set()
     for index in range(chain.first, chain.last):
         tensor = tensor_written(sequence.operations[index])
         first, last = spans[tensor]
         if sequence.tensors[tensor].role is Role.SCRATCH and first == index < last <= chain.last:
-            found.add(tensor)
+            inner.add(tensor)
         if tensor in written:
-            found.discard(tensor)
+            inner.discard(tensor)
         written.add(tensor)
-    return frozenset(found - {tensor_written(sequence.operations[chain.last])}) - frozenset(
+    return frozenset(inner - {tensor_written(sequence.operations[chain.last])}) - frozenset(
         sequence.outputs
     )
 
 
 def rows_read(operation: Computation, view: Map, start: int, stop: int) -> tuple[int, int]:
     """Return the rows of an input that some rows of the output need."""
-    found = reading(operation, view)
-    return found.first(start), found.end(stop)
+    needs = reading(operation, view)
+    return needs.first(start), needs.end(stop)
 
 
 def reading(operation: Computation, view: Map) -> Reading:
@@ -190,11 +192,11 @@ def input_height(operation: Convolution | Pooling) -> int:
 
 
 def _ends(
-    sequence: Sequence, chain: Chain, inside: frozenset[int], rows: Mapping[int, Readings]
+    sequence: Sequence, chain: Chain, inside: frozenset[int], readings_of: Mapping[int, Readings]
 ) -> dict[int, list[int]] | None:
     """Return of each tensor that a chain writes how many rows are there after each stripe."""
     count = chain.stripes
-    found: dict[int, list[int]] = {}
+    ends_of: dict[int, list[int]] = {}
     written: set[int] = set()
     for index in range(chain.last, chain.first - 1, -1):
         operation = sequence.operations[index]
@@ -203,25 +205,25 @@ def _ends(
         if output in written:
             return None
         written.add(output)
-        ends = found.setdefault(output, [0] * count)
+        ends = ends_of.setdefault(output, [0] * count)
         if index == chain.last:
             ends[:] = [-(-height * (stripe + 1) // count) for stripe in range(count)]
         elif output not in inside:
             ends[-1] = height
-        for row in rows[index] or ():
-            if not _raise(found.setdefault(row.tensor, [0] * count), ends, row):
+        for need in readings_of[index] or ():
+            if not _raise(ends_of.setdefault(need.tensor, [0] * count), ends, need):
                 return None
-    return found
+    return ends_of
 
 
-def _raise(needed: list[int], ends: list[int], row: Reading) -> bool:
+def _raise(needed: list[int], ends: list[int], need: Reading) -> bool:
     """Raise the rows of an input to what stripes of an output need; False if one needs none."""
     start = before = 0
     for stripe, stop in enumerate(ends):
         least = needed[stripe]
         if stop > start:
-            last = row.end(stop)
-            if last <= row.first(start):
+            last = need.end(stop)
+            if last <= need.first(start):
                 return False
             if last > least:
                 needed[stripe] = least = last
@@ -232,21 +234,24 @@ def _raise(needed: list[int], ends: list[int], row: Reading) -> bool:
 
 
 def _rows_kept(
-    sequence: Sequence, steps: list[Step], inside: frozenset[int], rows: Mapping[int, Readings]
+    sequence: Sequence,
+    steps: list[Step],
+    inside: frozenset[int],
+    readings_of: Mapping[int, Readings],
 ) -> dict[int, int]:
     """Return how many rows of each tensor inside a chain are alive at once at most."""
-    found: dict[int, int] = {}
+    alive: dict[int, int] = {}
     lowest: dict[int, int] = {}
     for step in reversed(steps):
         index, start = step.operation, step.start
-        for row in rows[index] or ():
-            if row.tensor in inside:
-                first = row.first(start)
-                if lowest.get(row.tensor, first) >= first:
-                    lowest[row.tensor] = first
+        for need in readings_of[index] or ():
+            if need.tensor in inside:
+                first = need.first(start)
+                if lowest.get(need.tensor, first) >= first:
+                    lowest[need.tensor] = first
         output = tensor_written(sequence.operations[index])
         if output in inside:
             kept = step.stop - min(start, lowest.get(output, start))
-            if found.get(output, 0) <= kept:
-                found[output] = kept
-    return found
+            if alive.get(output, 0) <= kept:
+                alive[output] = kept
+    return alive

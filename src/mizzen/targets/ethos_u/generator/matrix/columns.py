@@ -70,15 +70,17 @@ def with_written_products(sequence: Sequence, accelerator: Accelerator) -> Seque
     Products of few rows or columns, or in other forms than Vela's, stay.
     """
     for start, columns in _products(sequence):
-        found = _replaced(sequence, start, columns, accelerator)
-        if found is not None:
-            return with_written_products(found, accelerator)
+        replaced = _replaced(sequence, start, columns, accelerator)
+        if replaced is not None:
+            return with_written_products(replaced, accelerator)
     return sequence
 
 
 def _products(sequence: Sequence) -> Iterator[tuple[int, list[_Column]]]:
     """Return where products begin, and their columns, all of them."""
-    users = Counter(row for operation in sequence.operations for row in tensors_read(operation))
+    users = Counter(
+        tensor for operation in sequence.operations for tensor in tensors_read(operation)
+    )
     index = 0
     while index < len(sequence.operations):
         columns: list[_Column] = []
@@ -97,7 +99,7 @@ def _column(sequence: Sequence, index: int, users: Counter[int]) -> _Column | No
         case (
             Elementwise(
                 mode=ElementwiseMode.MUL,
-                ifm=Map(view=Box(shape=(heads, rows, depth), steps=(1, 1))),
+                ifm=Map(view=Box(shape=(heads, lines, depth), steps=(1, 1))),
                 ifm2=Map(view=Box(shape=(other_heads, 1, other_depth), start=(0, number, 0))),
                 ofm=Map(view=Box(tensor=product)),
                 reversed=False,
@@ -116,7 +118,7 @@ def _column(sequence: Sequence, index: int, users: Counter[int]) -> _Column | No
             return None
     holds = (
         (heads, depth) == (other_heads, other_depth)
-        and (heads, rows) == (result_heads, result_rows)
+        and (heads, lines) == (result_heads, result_rows)
         and (product, number) == (summed, place)
         and users[product] == 1
         and product not in sequence.outputs
@@ -140,10 +142,10 @@ def _replaced(
     left_view, result_view = first.multiplication.ifm.view, first.sum_.ofm.view
     assert isinstance(left_view, Box)
     assert isinstance(result_view, Box)
-    heads, rows, depth = left_view.shape
+    heads, lines, depth = left_view.shape
     if sorted(column.number for column in columns) != list(range(len(columns))):
         return None
-    if rows < LEAST_ROWS or rows * len(columns) < LEAST_RESULTS:
+    if lines < LEAST_ROWS or lines * len(columns) < LEAST_RESULTS:
         return None
     if sequence.tensors[right.tensor].shape != (heads, len(columns), depth):
         return None
@@ -156,12 +158,12 @@ def _replaced(
         ),
         Operand(right.tensor, right.dtype, right.zero_point),
         Operand(result_view.tensor, first.sum_.ofm.dtype, first.sum_.ofm.zero_point),
-        (heads, rows, len(columns), depth),
+        (heads, lines, len(columns), depth),
         first.sum_.scale,
         first.sum_.rounding,
         first.sum_.activation,
     )
-    rowwise = [sequence.tensors[row].layout for row in (left_view.tensor, right.tensor)]
+    rowwise = [sequence.tensors[tensor].layout for tensor in (left_view.tensor, right.tensor)]
     if Layout.NHCWB16 in rowwise or not is_possible(product):
         return None
     new = as_written(product, len(sequence.tensors), accelerator)

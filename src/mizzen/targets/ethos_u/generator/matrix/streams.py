@@ -41,7 +41,7 @@ from mizzen.targets.ethos_u.machine.config import Accelerator
 
 LARGEST_BLOCK_DEPTH = 128
 GROUP = 8
-"""Input channels whose weights lie one behind the other."""
+"""Input channels whose weights lie one after the other."""
 BYTE = np.dtype(np.int8)
 UNCHANGED = Scale(1, 0)
 
@@ -93,7 +93,7 @@ def is_possible(product: Product) -> bool:
 
 
 def _shift(right: Operand) -> int:
-    """Return what brings the operand's numbers into the range of weights."""
+    """Return the amount that brings the operand's numbers into the range of weights."""
     return LEAST_BYTE - int(np.iinfo(right.dtype).min)
 
 
@@ -127,16 +127,16 @@ def as_written(product: Product, first_tensor: int, accelerator: Accelerator) ->
     weights = WrittenWeights(
         target,
         block_depth,
-        tuple((start, len(row.data)) for start, row in zip(starts[:-1], streams, strict=True))
+        tuple((start, len(each.data)) for start, each in zip(starts[:-1], streams, strict=True))
         + ((0, 0),) * (len(orders) - len(streams)),
     )
     table = _table(product.right)
     operations: list[Operation] = []
     for head in range(heads):
         for core, stream in enumerate(streams):
-            rows = core, len(orders)
+            share = core, len(orders)
             operations += [
-                _writing(product, part, head, rows, target, table)
+                _writing(product, part, head, share, target, table)
                 for part in _writes(starts[core] + stream.offsets, orders[core].microblock)
             ]
         operations.append(_convolution(product, head, weights))
@@ -172,19 +172,19 @@ class _Part:
 def _writes(offsets: npt.NDArray[np.int64], microblock: int) -> Iterator[_Part]:
     """Return the parts of a stream, in as few operations as strides permit."""
     channels, depth = offsets.shape
-    for row, rows, high in _spans(channels, microblock):
+    for top, lines, high in _spans(channels, microblock):
         for column, columns, wide in _spans(depth, GROUP):
-            grid = offsets[row : row + rows * high : high, column : column + columns * wide : wide]
+            grid = offsets[top : top + lines * high : high, column : column + columns * wide : wide]
             down = [
-                _Part((number, high, wide), (row + high * at, column + wide * group), (high, 0),
+                _Part((number, high, wide), (top + high * at, column + wide * group), (high, 0),
                       int(grid[at, group]), step)
                 for group in range(columns)
                 for at, number, step in _runs(grid[:, group])
             ]  # fmt: skip
             across = [
-                _Part((number, high, wide), (row + high * square, column + wide * at), (0, wide),
+                _Part((number, high, wide), (top + high * square, column + wide * at), (0, wide),
                       int(grid[square, at]), step)
-                for square in range(rows)
+                for square in range(lines)
                 for at, number, step in _runs(grid[square])
             ]  # fmt: skip
             yield from min(down, across, key=len)
@@ -215,18 +215,18 @@ def _writing(
     product: Product,
     part: _Part,
     head: int,
-    rows: tuple[int, int],
+    share: tuple[int, int],
     target: int,
     table: Table,
 ) -> Pooling:
-    """Return what writes a part; `rows` of the operand are the core's: the first, and each n-th."""
+    """Return the operation that writes a part; `share` is the core's: the first, and each n-th."""
     _, _, columns, depth = product.shape
-    core, cores = rows
-    row, column = part.source
+    core, cores = share
+    line, column = part.source
     source = Bytes(
         product.right.tensor,
         part.shape,
-        (head * columns + row * cores + core) * depth + column,
+        (head * columns + line * cores + core) * depth + column,
         (part.source_step[0] * cores * depth + part.source_step[1], cores * depth, 1),
     )
     written = Bytes(target, part.shape, part.target, (part.target_step, GROUP, 1))
@@ -243,13 +243,13 @@ def _writing(
 
 
 def _convolution(product: Product, head: int, weights: WrittenWeights) -> Convolution:
-    _, rows, columns, depth = product.shape
-    start = head * rows * depth
-    twice = Tiles(height_0=1, height_1=1, width_0=rows, offsets_bytes=(start, start, start))
+    _, height, columns, depth = product.shape
+    start = head * height * depth
+    twice = Tiles(height_0=1, height_1=1, width_0=height, offsets_bytes=(start, start, start))
     lines = Bytes(
-        product.left.tensor, (2, rows, depth), start, (rows * depth, depth, 1), tiles=twice
+        product.left.tensor, (2, height, depth), start, (height * depth, depth, 1), tiles=twice
     )
-    result = Box(product.result.tensor, (1, rows, columns), (head, 0, 0))
+    result = Box(product.result.tensor, (1, height, columns), (head, 0, 0))
     scales = ChannelScales(
         np.zeros(columns, np.int64),
         np.full(columns, product.scale.multiplier, np.int64),

@@ -1,7 +1,7 @@
 """What of a schedule takes which bytes and when, and places for it that need the least memory.
 
 Tensors and staged constants are blocks from the first to the last item of the schedule that uses
-them. An output may lie over an input that nobody reads afterwards, as far as the writing of its
+them. An output may lie over an input that nothing reads afterwards, as far as the writing of its
 blocks falls behind the reading of the input's: the NPU does the blocks of an output row after row,
 so nothing is overwritten that is still read. That saves nearly the smaller of the two maps and
 costs no cycle.

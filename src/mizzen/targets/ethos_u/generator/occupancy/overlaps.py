@@ -26,7 +26,7 @@ class Overlap:
     """Where an output may begin while an input is read.
 
     reach_bytes  from the start of the input's tensor to that of the output's, at most
-    exact_bytes  a place behind the start of the input's at which it may begin whatever the reach;
+    exact_bytes  a place after the start of the input's at which it may begin whatever the reach;
                  None if there is none
     """
 
@@ -55,7 +55,7 @@ def overlap(
     It holds for an operation that is done at once, blocks of whose output follow each other along
     depth, then width, then height; `tensor` is one that it reads.
     """
-    views = [row for row in maps_read(operation) if row.tensor == tensor]
+    views = [each for each in maps_read(operation) if each.tensor == tensor]
     written = _lines(operation.ofm, tensors, layouts)
     if written is None or operation.ofm.tensor == tensor:
         return None
@@ -121,23 +121,23 @@ def _rows_read(operation: Computation, view: Map) -> _RowsRead:
 
 @lru_cache(maxsize=1 << 12)
 def _least(
-    height: int, tall: int, at_once: bool, rows: _RowsRead, read_bytes: int, written_bytes: int
+    height: int, tall: int, at_once: bool, reads: _RowsRead, read_bytes: int, written_bytes: int
 ) -> int | None:
-    """Return by how much what is read lies at the least behind the last row that is written.
+    """Return by how much what is read lies at the least after the last row that is written.
 
     read_bytes, written_bytes  from one row to the next; both begin at 0
 
     None where one block is all.
     """
-    found: list[int] = []
-    for row in range(0, height, tall):
-        stop = min(row + tall, height)
+    distances: list[int] = []
+    for y in range(0, height, tall):
+        stop = min(y + tall, height)
         # Blocks beside each other read the same rows: the last of them reads what the first wrote.
-        following = stop if at_once else row
+        following = stop if at_once else y
         if following >= height:
             break
-        found.append(rows.first(following) * read_bytes - (stop - 1) * written_bytes)
-    return min(found, default=None)
+        distances.append(reads.first(following) * read_bytes - (stop - 1) * written_bytes)
+    return min(distances, default=None)
 
 
 def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _Lines | None:
@@ -145,10 +145,10 @@ def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _
     _, width, depth = view.shape
     if isinstance(view.view, Box):
         layout = layouts[view.tensor]
-        row, column, brick = tensors[view.tensor].strides_bytes(layout)
+        row_bytes, column, brick = tensors[view.tensor].strides_bytes(layout)
         (top, left, low), steps = view.view.start, view.view.steps
         inner = low // BRICK * brick if layout is Layout.NHCWB16 else low * size
-        start, step = top * row + left * column + inner, steps[0] * row
+        start, step = top * row_bytes + left * column + inner, steps[0] * row_bytes
         column *= steps[1]
     else:
         layout = view.view.layout
@@ -190,5 +190,5 @@ def _strides(
     if not isinstance(view.view, Box):
         return view.view.layout, view.view.strides_bytes
     layout = layouts[view.tensor]
-    row, column, brick = tensors[view.tensor].strides_bytes(layout)
-    return layout, (view.view.steps[0] * row, view.view.steps[1] * column, brick)
+    row_bytes, column, brick = tensors[view.tensor].strides_bytes(layout)
+    return layout, (view.view.steps[0] * row_bytes, view.view.steps[1] * column, brick)

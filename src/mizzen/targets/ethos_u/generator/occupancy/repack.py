@@ -35,20 +35,20 @@ def repacked(schedule: Schedule, *, states: int = STATES) -> Schedule:
     places = list(schedule.places)
     kept = list(schedule.stagings)
     sizes = dict(schedule.region_bytes)
-    regions = {row.region for row in places if row} | {row.place.region for row in kept}
+    regions = {each.region for each in places if each} | {staging.place.region for staging in kept}
     for region in sorted(regions):
-        rows = [
+        indices = [
             index
-            for index, row in enumerate(places)
-            if row is not None and row.region == region and tensors[index] is not None
+            for index, each in enumerate(places)
+            if each is not None and each.region == region and tensors[index] is not None
         ]
-        staged = [index for index, row in enumerate(kept) if row.place.region == region]
+        staged = [index for index, staging in enumerate(kept) if staging.place.region == region]
         placed = place(
-            _chosen(tensors, rows) + [stagings[index] for index in staged], states=states
+            _chosen(tensors, indices) + [stagings[index] for index in staged], states=states
         )
-        for index, offset in zip(rows, placed.offsets_bytes, strict=False):
+        for index, offset in zip(indices, placed.offsets_bytes, strict=False):
             places[index] = Place(region, offset)
-        for index, offset in zip(staged, placed.offsets_bytes[len(rows) :], strict=True):
+        for index, offset in zip(staged, placed.offsets_bytes[len(indices) :], strict=True):
             kept[index] = replace(kept[index], place=Place(region, offset))
         sizes[region] = taken_bytes(placed, schedule.sequence)
     return replace(schedule, places=tuple(places), stagings=tuple(kept), region_bytes=sizes)
@@ -56,17 +56,17 @@ def repacked(schedule: Schedule, *, states: int = STATES) -> Schedule:
 
 def taken_bytes(placed: Placed, sequence: Operations) -> int:
     """Return the bytes of a memory with tensors placed: transfers take whole lines of it."""
-    copies = any(isinstance(row, Copy) for row in sequence.operations)
+    copies = any(isinstance(operation, Copy) for operation in sequence.operations)
     return placed.peak_bytes if copies else placed.end_bytes
 
 
 def peak_bytes(
     sequence: Operations, layouts: Sequence[Layout], items: Items, *, states: int = STATES
 ) -> int:
-    """Return what tensors take if all lie in one region, nothing staged."""
+    """Return the bytes of tensors if all lie in one region, nothing staged."""
     blocks = tensor_blocks(sequence, layouts, items)
-    rows = [index for index, row in enumerate(blocks) if row is not None]
-    return place(_chosen(blocks, rows), states=states).peak_bytes
+    indices = [index for index, block in enumerate(blocks) if block is not None]
+    return place(_chosen(blocks, indices), states=states).peak_bytes
 
 
 def tensor_blocks(
@@ -74,23 +74,23 @@ def tensor_blocks(
 ) -> list[Block | None]:
     """Return the block of each tensor, its partners by index of tensor; None of what has none.
 
-    Steps are indices of items. Constants have none, nor has what nobody reads or writes.
+    Steps are indices of items. Constants have none, nor has what nothing reads or writes.
     """
     spans = _spans(sequence, items)
-    found: list[Block | None] = []
+    blocks: list[Block | None] = []
     for index, (tensor, layout) in enumerate(zip(sequence.tensors, layouts, strict=True)):
         if tensor.role is Role.CONSTANT or spans[index][1] < 0:
-            found.append(None)
+            blocks.append(None)
         else:
-            found.append(Block(tensor.size_bytes(layout), *spans[index]))
+            blocks.append(Block(tensor.size_bytes(layout), *spans[index]))
     counts = [0] * len(sequence.operations)
     for item in items:
         if isinstance(item, Issue):
             counts[item.operation] += 1
     for step, item in enumerate(items):
         if isinstance(item, Issue) and counts[item.operation] == 1:
-            _join(sequence, layouts, step, item, found)
-    return found
+            _join(sequence, layouts, step, item, blocks)
+    return blocks
 
 
 def staging_blocks(stagings: Sequence[Staging], items: Items) -> list[Block]:
@@ -101,8 +101,8 @@ def staging_blocks(stagings: Sequence[Staging], items: Items) -> list[Block]:
             first, _ = spans[item.staging]
             spans[item.staging] = min(first, step), step
     return [
-        Block(row.size_bytes, min(first, last), last)
-        for row, (first, last) in zip(stagings, spans, strict=True)
+        Block(staging.size_bytes, min(first, last), last)
+        for staging, (first, last) in zip(stagings, spans, strict=True)
     ]
 
 
@@ -126,42 +126,42 @@ def _join(
         other = blocks[tensor]
         if other is None or other.last != step or tensor == output:
             continue
-        found = overlap(operation, item.blocking.block, tensor, sequence.tensors, layouts)
-        if found is not None:
-            partners.append(Partner(tensor, found.reach_bytes, found.exact_bytes))
+        allowed = overlap(operation, item.blocking.block, tensor, sequence.tensors, layouts)
+        if allowed is not None:
+            partners.append(Partner(tensor, allowed.reach_bytes, allowed.exact_bytes))
     blocks[output] = replace(block, partners=tuple(partners))
 
 
 def _spans(sequence: Operations, items: Items) -> list[tuple[int, int]]:
     """Return the first and the last item at which each tensor holds something."""
     last = len(items) - 1
-    found = [(len(items), -1)] * len(sequence.tensors)
+    spans = [(len(items), -1)] * len(sequence.tensors)
     for step, item in enumerate(items):
         if isinstance(item, Issue):
             operation = sequence.operations[item.operation]
             for tensor in (*tensors_read(operation), tensor_written(operation)):
-                found[tensor] = min(found[tensor][0], step), step
+                spans[tensor] = min(spans[tensor][0], step), step
     for tensor in sequence.inputs:
-        found[tensor] = 0, max(found[tensor][1], 0)
+        spans[tensor] = 0, max(spans[tensor][1], 0)
     for tensor in sequence.outputs:
-        found[tensor] = min(found[tensor][0], last), last
+        spans[tensor] = min(spans[tensor][0], last), last
     for index, tensor in enumerate(sequence.tensors):
         if tensor.role is Role.STATE:
-            found[index] = 0, last
-    return found
+            spans[index] = 0, last
+    return spans
 
 
-def _chosen(blocks: Sequence[Block | None], rows: Sequence[int]) -> list[Block]:
+def _chosen(blocks: Sequence[Block | None], indices: Sequence[int]) -> list[Block]:
     """Return some blocks, their partners by position among them."""
-    position = {row: at for at, row in enumerate(rows)}
-    found: list[Block] = []
-    for row in rows:
-        block = blocks[row]
+    position = {index: at for at, index in enumerate(indices)}
+    chosen: list[Block] = []
+    for tensor in indices:
+        block = blocks[tensor]
         assert block is not None
         partners = tuple(
             replace(other, block=position[other.block])
             for other in block.partners
             if other.block in position
         )
-        found.append(replace(block, partners=partners))
-    return found
+        chosen.append(replace(block, partners=partners))
+    return chosen

@@ -2,7 +2,7 @@
 
 A block is a rectangle of bytes and steps of time. Simple orders are tried first, because nearly
 every network reaches the bound by one of them in a millisecond; only what they leave open is
-searched for exactly. What comes back says how low any placement could be, so that nobody looks
+searched for exactly. What comes back says how low any placement could be, so that no search looks
 further for what is not there. A memory of its own is a call of its own.
 
 The search goes through canonical placements in the order of offsets, after Moffitt, MiniMalloc: A

@@ -16,13 +16,13 @@ NOWHERE_BYTES = -(1 << 40)
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A block that is read while another one is written, and that nobody reads afterwards.
+    """A block that is read while another one is written, and that nothing reads afterwards.
 
     block        its index
-    reach_bytes  how far behind its start the other may begin at most, all lower places included:
+    reach_bytes  how far after its start the other may begin at most, all lower places included:
                  less than 0 where the writing would overtake the reading, more where it falls
                  behind
-    exact_bytes  a place behind its start at which the other may begin whatever the reach, less than
+    exact_bytes  a place after its start at which the other may begin whatever the reach, less than
                  0 for one before it: 0 where each part is written where it has just been read
     """
 
@@ -96,13 +96,13 @@ def check(blocks: Sequence[Block]) -> None:
                     f"block {index} cannot lie over block {partner.block}: {block}, {other}",
                     rule="a partner ends no later than the other begins",
                 )
-    fixed = [row for row in enumerate(blocks) if row[1].offset_bytes is not None]
+    fixed = [pair for pair in enumerate(blocks) if pair[1].offset_bytes is not None]
     for position, (index, block) in enumerate(fixed):
-        for other, row in fixed[:position]:
-            if _collide(block, row, other) and _collide(row, block, index):
+        for other, earlier in fixed[:position]:
+            if _collide(block, earlier, other) and _collide(earlier, block, index):
                 raise fail(
                     "E297",
-                    f"blocks {other} and {index} lie in the same bytes: {row}, {block}",
+                    f"blocks {other} and {index} lie in the same bytes: {earlier}, {block}",
                     rule="blocks that are taken at the same step have bytes of their own",
                 )
 
@@ -135,9 +135,10 @@ def _collide(one: Block, other: Block, index: int) -> bool:
     if a >= b + other.size_bytes or b >= a + one.size_bytes:
         return False
     return not any(
-        a <= b + row.reach_bytes or (row.exact_bytes is not None and a == b + row.exact_bytes)
-        for row in one.partners
-        if row.block == index
+        a <= b + partner.reach_bytes
+        or (partner.exact_bytes is not None and a == b + partner.exact_bytes)
+        for partner in one.partners
+        if partner.block == index
     )
 
 
@@ -151,7 +152,7 @@ def saved_bytes(size: int, other: int, partner: Partner) -> int:
 
 def granule_of(blocks: Sequence[Block]) -> int:
     """Return the least alignment of blocks that may lie anywhere: where others may begin."""
-    return min((row.alignment for row in blocks if row.offset_bytes is None), default=1)
+    return min((block.alignment for block in blocks if block.offset_bytes is None), default=1)
 
 
 def kept_from_others(block: Block, granule: int) -> tuple[int, int]:
@@ -166,22 +167,22 @@ def kept_from_others(block: Block, granule: int) -> tuple[int, int]:
 def largest_live_set(blocks: Sequence[Block]) -> int:
     """Return the bytes that must be there at one step, blocks over others as they gain most."""
     granule = granule_of(blocks)
-    sizes = [kept_from_others(row, granule)[0] for row in blocks]
+    sizes = [kept_from_others(each, granule)[0] for each in blocks]
     change: dict[int, int] = {}
     saved: dict[int, int] = {}
     for block, size in zip(blocks, sizes, strict=True):
         change[block.first] = change.get(block.first, 0) + size
         change[block.last + 1] = change.get(block.last + 1, 0) - size
         shared = sum(
-            saved_bytes(size, sizes[row.block], row)
-            for row in block.partners
-            if blocks[row.block].last == block.first
+            saved_bytes(size, sizes[partner.block], partner)
+            for partner in block.partners
+            if blocks[partner.block].last == block.first
         )
         saved[block.first] = saved.get(block.first, 0) + min(size, shared)
     live = 0
     ends = (
-        (row.offset_bytes or 0) // granule * granule + size
-        for row, size in zip(blocks, sizes, strict=True)
+        (each.offset_bytes or 0) // granule * granule + size
+        for each, size in zip(blocks, sizes, strict=True)
     )
     most = max(ends, default=0)
     for step in sorted(change):

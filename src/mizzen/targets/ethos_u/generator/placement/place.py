@@ -35,51 +35,51 @@ def place(
             in the same bytes
     """
     check(blocks)
-    rows = rows_of(blocks)
+    table = rows_of(blocks)
     bound = largest_live_set(blocks)
     goal = max(bound, limit_bytes or 0)
     best: list[int] = []
     order: list[int] = []
     peak = -1
-    for trial in simple_orders(rows):
-        offsets = lowest(rows, trial, rows.fixed)
-        height = rows.peak(offsets)
+    for trial in simple_orders(table):
+        offsets = lowest(table, trial, table.fixed)
+        height = table.peak(offsets)
         if peak < 0 or height < peak:
             best, order, peak = offsets, trial, height
         if peak <= goal:
             break
     if peak > goal and states:
-        best, bound = _searched(rows, best, bound, goal, states)
-    if rows.peak(best) > max(goal, bound) and states:
-        walked = climb(rows, order, max(goal, bound), states // _STATES_A_WALK, seed)
-        best = min(best, walked, key=rows.peak)
+        best, bound = _searched(table, best, bound, goal, states)
+    if table.peak(best) > max(goal, bound) and states:
+        walked = climb(table, order, max(goal, bound), states // _STATES_A_WALK, seed)
+        best = min(best, walked, key=table.peak)
     offsets = tuple(
-        row if block.offset_bytes is None else block.offset_bytes
-        for row, block in zip(best, blocks, strict=True)
+        offset if block.offset_bytes is None else block.offset_bytes
+        for offset, block in zip(best, blocks, strict=True)
     )
     pairs = zip(offsets, blocks, strict=True)
-    ends = (row + block.size_bytes for row, block in pairs if block.size_bytes)
-    return Placed(offsets, rows.peak(best), bound, max(ends, default=0))
+    ends = (offset + block.size_bytes for offset, block in pairs if block.size_bytes)
+    return Placed(offsets, table.peak(best), bound, max(ends, default=0))
 
 
 def _searched(
-    rows: Rows, best: list[int], bound: int, goal: int, states: int
+    table: Rows, best: list[int], bound: int, goal: int, states: int
 ) -> tuple[list[int], int]:
     """Return offsets and bound after the exact search, for one height after another."""
-    search = Search(rows)
-    ranks = [np.argsort(row).tolist() for row in simple_orders(rows)][:3]
+    search = Search(table)
+    ranks = [np.argsort(order).tolist() for order in simple_orders(table)][:3]
     left, height = states, max(goal, bound)
-    while left > 0 and height < rows.peak(best):
+    while left > 0 and height < table.peak(best):
         for rank in ranks:
-            found = search.run(height, rank, max(left // len(ranks), 1))
-            left -= found.nodes
-            if found.offsets is not None or found.bound:
+            answer = search.run(height, rank, max(left // len(ranks), 1))
+            left -= answer.nodes
+            if answer.offsets is not None or answer.bound:
                 break
         else:
             break
-        if found.offsets is not None:
-            return found.offsets, bound
-        height = found.bound
-        if not rows.reaches:
-            bound = min(height, rows.peak(best))
+        if answer.offsets is not None:
+            return answer.offsets, bound
+        height = answer.bound
+        if not table.reaches:
+            bound = min(height, table.peak(best))
     return best, bound

@@ -27,8 +27,8 @@ class Rows:
     fixed        offset of a row that has one, down to that alignment; 0 of one without bytes
     meets        rows that are taken at the same step as another: [rows, rows], not themselves
     neighbours   the same as lists
-    reaches      of a row, and another that it may lie over: how far behind its start it may begin
-    exact        of those, the one place behind its start at which it may begin besides
+    reaches      of a row, and another that it may lie over: how far after its start it may begin
+    exact        of those, the one place after its start at which it may begin besides
     savings      of a row, the bytes that it shares at most at its first step
     """
 
@@ -81,7 +81,7 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
             for block, size in zip(blocks, sizes, strict=True)
         ),
         meets,
-        tuple(tuple(np.flatnonzero(row).tolist()) for row in meets),
+        tuple(tuple(np.flatnonzero(meeting).tolist()) for meeting in meets),
         reaches,
         exact,
         savings,
@@ -93,18 +93,18 @@ def _start(block: Block, granule: int) -> int | None:
     return None if offset is None else offset - kept_from_others(block, granule)[1]
 
 
-def forbidden(rows: Rows, row: int, other: int, start: int) -> list[tuple[int, int]]:
+def forbidden(table: Rows, index: int, other: int, start: int) -> list[tuple[int, int]]:
     """Return between which offsets a row must not begin while another one begins at `start`."""
-    low, high = start - int(rows.sizes[row]), start + int(rows.sizes[other])
-    if (row, other) in rows.reaches:
-        low = max(low, start + rows.reaches[row, other])
-    if (other, row) in rows.reaches:
-        high = min(high, start - rows.reaches[other, row])
+    low, high = start - int(table.sizes[index]), start + int(table.sizes[other])
+    if (index, other) in table.reaches:
+        low = max(low, start + table.reaches[index, other])
+    if (other, index) in table.reaches:
+        high = min(high, start - table.reaches[other, index])
     point = None
-    if (row, other) in rows.exact:
-        point = start + rows.exact[row, other]
-    elif (other, row) in rows.exact:
-        point = start - rows.exact[other, row]
+    if (index, other) in table.exact:
+        point = start + table.exact[index, other]
+    elif (other, index) in table.exact:
+        point = start - table.exact[other, index]
     if point is not None:
         gaps = [(low, min(high, point)), (max(low, point), high)]
         return [gap for gap in gaps if gap[0] < gap[1]]

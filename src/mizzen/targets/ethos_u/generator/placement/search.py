@@ -6,7 +6,7 @@ hole beneath it in which another one would fit (that one would come first), rows
 another that has not been placed, and states in which some step cannot hold what it still must.
 Rows that find a place whatever the others do are left out and placed at the end.
 
-Where a row may lie over another one and begin behind its start, pushing the other one down can put
+Where a row may lie over another one and begin after its start, pushing the other one down can put
 the row out of reach: placements are missed then, and nothing is proved.
 """
 
@@ -69,42 +69,42 @@ class _State:
 class Search:
     """A search among placements of rows, for one height after another."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        at, self._steps = _steps_that_tell(rows)
-        self._savings = (rows.firsts == at[:, None]) * rows.savings
-        self._twins = _equal_rows(rows)
-        self._obstacles = _obstacles(rows)
+    def __init__(self, table: Rows) -> None:
+        self._rows = table
+        at, self._steps = _steps_that_tell(table)
+        self._savings = (table.firsts == at[:, None]) * table.savings
+        self._twins = _equal_rows(table)
+        self._obstacles = _obstacles(table)
         # How far above a row that is placed another one begins at least.
-        self._above = np.where(rows.meets, rows.sizes[:, None], -_FAR)
-        self._special = np.zeros(len(rows.fixed), np.bool_)
-        self._special[[row for pair in rows.reaches for row in pair]] = True
-        self._hard = np.zeros(len(rows.fixed), np.bool_)
-        self._over = _overlaps(rows)
-        for (row, other), reach in rows.reaches.items():
-            self._above[row, other] = min(-reach, int(rows.sizes[row]))
-        for row, other in self._over:
-            self._above[other, row] = -_FAR
-            self._obstacles.setdefault(row, [])
+        self._above = np.where(table.meets, table.sizes[:, None], -_FAR)
+        self._special = np.zeros(len(table.fixed), np.bool_)
+        self._special[[each for pair in table.reaches for each in pair]] = True
+        self._hard = np.zeros(len(table.fixed), np.bool_)
+        self._over = _overlaps(table)
+        for (index, other), reach in table.reaches.items():
+            self._above[index, other] = min(-reach, int(table.sizes[index]))
+        for index, other in self._over:
+            self._above[other, index] = -_FAR
+            self._obstacles.setdefault(index, [])
 
     def run(self, height: int, ranks: Sequence[int], nodes: int) -> Found:
         """Return a placement of at most `height` bytes, or what was proved.
 
         ranks  which of two rows that could lie equally low is tried first: the lesser
         """
-        rows = self._rows
-        core, easy = _core(rows, height)
+        table = self._rows
+        core, easy = _core(table, height)
         self._hard[:] = False
         self._hard[core] = True
-        placed = list(rows.fixed)
-        lows = self._raised(np.zeros(len(rows.fixed), np.int64), core, placed)
+        placed = list(table.fixed)
+        lows = self._raised(np.zeros(len(table.fixed), np.int64), core, placed)
         need = self._need(core, lows, 0)
         if need > height:
             return Found(None, need, 1)
         bound, count = self._placed_core(core, lows, height, np.asarray(ranks), nodes, placed)
         if bound is not None:
             return Found(None, bound, count)
-        return Found(lowest(rows, easy, placed), height, count)
+        return Found(lowest(table, easy, placed), height, count)
 
     def _placed_core(
         self,
@@ -137,17 +137,17 @@ class Search:
                     return 0, count
                 count += 1
                 state = stack[-1]
-                row = state.candidates.pop()
+                index = state.candidates.pop()
                 part = state.part
-                at = int(part.lows[row])
-                placed[row] = at
-                left = part.rows[part.rows != row]
-                lows = self._raised(np.maximum(part.lows, at + self._above[row]), left, placed)
+                at = int(part.lows[index])
+                placed[index] = at
+                left = part.rows[part.rows != index]
+                lows = self._raised(np.maximum(part.lows, at + self._above[index]), left, placed)
                 need = self._need(left, lows, at)
                 if need > height:
                     above = min(above, need)
                     continue
-                agenda = self._agenda(left, lows, at, row, len(stack) - 1, state.rest)
+                agenda = self._agenda(left, lows, at, index, len(stack) - 1, state.rest)
                 if agenda is None:
                     return None, count
         return None, count
@@ -159,9 +159,9 @@ class Search:
         order = left[np.argsort(self._rows.firsts[left], kind="stable")]
         ends = np.maximum.accumulate(self._rows.lasts[order])
         cuts = np.flatnonzero(self._rows.firsts[order[1:]] > ends[:-1]) + 1
-        for rows in np.split(order, cuts):
-            if rows.size:
-                rest = (_Part(np.sort(rows), lows, floor, last, creator), rest)
+        for members in np.split(order, cuts):
+            if members.size:
+                rest = (_Part(np.sort(members), lows, floor, last, creator), rest)
         return rest
 
     def _raised(self, lows: Int64s, left: Int64s, placed: Sequence[int | None]) -> Int64s:
@@ -171,26 +171,26 @@ class Search:
         if not self._obstacles:
             return lows
         free = set(left.tolist())
-        for row, obstacles in self._obstacles.items():
-            if row not in free:
+        for index, obstacles in self._obstacles.items():
+            if index not in free:
                 continue
-            gaps = sorted([*obstacles, *self._gaps_above(row, free, placed)])
-            at, alignment = int(lows[row]), int(alignments[row])
+            gaps = sorted([*obstacles, *self._gaps_above(index, free, placed)])
+            at, alignment = int(lows[index]), int(alignments[index])
             for low, high in gaps:
                 if low < at < high:
                     at = -(-high // alignment) * alignment
-            lows[row] = at
+            lows[index] = at
         return lows
 
     def _gaps_above(
-        self, row: int, free: set[int], placed: Sequence[int | None]
+        self, index: int, free: set[int], placed: Sequence[int | None]
     ) -> Iterator[tuple[int, int]]:
         """Yield where a row must not begin because of placed rows that it may lie over."""
-        for other in self._rows.neighbours[row]:
+        for other in self._rows.neighbours[index]:
             start = placed[other]
-            over = (row, other) in self._over
+            over = (index, other) in self._over
             if over and self._hard[other] and other not in free and start is not None:
-                yield from forbidden(self._rows, row, other, start)
+                yield from forbidden(self._rows, index, other, start)
 
     def _need(self, left: Int64s, lows: Int64s, floor: int) -> int:
         """Return a height that what is left takes at least."""
@@ -217,86 +217,86 @@ class Search:
         return left[chosen[order]].tolist()
 
 
-def _core(rows: Rows, height: int) -> tuple[Int64s, list[int]]:
+def _core(table: Rows, height: int) -> tuple[Int64s, list[int]]:
     """Return rows that are hard to place, and the others in an order in which each finds a place.
 
     A row finds one whatever those before it do, if all that they could keep it from is less than
     the offsets that it could have.
     """
-    free = np.array([offset is None for offset in rows.fixed], np.bool_)
-    granule = int(rows.alignments[free].min(initial=1 << 16))
-    left = {row for row, offset in enumerate(rows.fixed) if offset is None}
-    fixed = {row for row, offset in enumerate(rows.fixed) if offset is not None}
-    sizes = rows.sizes.tolist()
-    special = {row for pair in rows.reaches for row in pair}
-    even = rows.alignments == granule
+    free = np.array([offset is None for offset in table.fixed], np.bool_)
+    granule = int(table.alignments[free].min(initial=1 << 16))
+    left = {each for each, offset in enumerate(table.fixed) if offset is None}
+    fixed = {each for each, offset in enumerate(table.fixed) if offset is not None}
+    sizes = table.sizes.tolist()
+    special = {each for pair in table.reaches for each in pair}
+    even = table.alignments == granule
     easy: list[int] = []
     waiting = sorted(left)
     while waiting:
-        row = waiting.pop()
-        if row not in left or not even[row]:
+        index = waiting.pop()
+        if index not in left or not even[index]:
             continue
-        near = [other for other in rows.neighbours[row] if other in left or other in fixed]
-        if row in special:
-            gaps = (gap for other in near for gap in forbidden(rows, row, other, 0))
+        near = [other for other in table.neighbours[index] if other in left or other in fixed]
+        if index in special:
+            gaps = (gap for other in near for gap in forbidden(table, index, other, 0))
             kept = sum(max(0, high - low - granule) for low, high in gaps)
         else:
-            kept = sum(sizes[other] + sizes[row] - granule for other in near)
-        if kept <= height - sizes[row]:
-            left.remove(row)
-            easy.append(row)
+            kept = sum(sizes[other] + sizes[index] - granule for other in near)
+        if kept <= height - sizes[index]:
+            left.remove(index)
+            easy.append(index)
             waiting.extend(other for other in near if other in left)
     return np.array(sorted(left), np.int64), easy[::-1]
 
 
-def _steps_that_tell(rows: Rows) -> tuple[Int64s, Bools]:
+def _steps_that_tell(table: Rows) -> tuple[Int64s, Bools]:
     """Return steps at which something begins, and which rows are taken then: [S, rows]."""
-    steps = np.unique(rows.firsts)
-    live = (rows.firsts <= steps[:, None]) & (steps[:, None] <= rows.lasts)
+    steps = np.unique(table.firsts)
+    live = (table.firsts <= steps[:, None]) & (steps[:, None] <= table.lasts)
     kept: list[int] = []
     # A step whose rows are all there at a neighbour too says nothing that the neighbour does not.
     for index in range(len(steps)):
-        beside = [row for row in (index - 1, index + 1) if 0 <= row < len(steps)]
-        if not any(not (live[index] & ~live[row]).any() for row in beside):
+        beside = [other for other in (index - 1, index + 1) if 0 <= other < len(steps)]
+        if not any(not (live[index] & ~live[other]).any() for other in beside):
             kept.append(index)
     return (steps[kept], live[kept]) if kept else (steps, live)
 
 
-def _equal_rows(rows: Rows) -> Int64s:
+def _equal_rows(table: Rows) -> Int64s:
     """Return for each row the one before it that it cannot be told from, or -1."""
     seen: dict[tuple[int, int, int, int], int] = {}
-    found = np.full(len(rows.fixed), -1, np.int64)
-    special = {row for pair in rows.reaches for row in pair}
+    twins = np.full(len(table.fixed), -1, np.int64)
+    special = {each for pair in table.reaches for each in pair}
     keys = zip(
-        rows.sizes.tolist(),
-        rows.firsts.tolist(),
-        rows.lasts.tolist(),
-        rows.alignments.tolist(),
+        table.sizes.tolist(),
+        table.firsts.tolist(),
+        table.lasts.tolist(),
+        table.alignments.tolist(),
         strict=True,
     )
-    for row, key in enumerate(keys):
-        if rows.fixed[row] is None and row not in special:
-            found[row] = seen.get(key, -1)
-            seen[key] = row
-    return found
+    for index, key in enumerate(keys):
+        if table.fixed[index] is None and index not in special:
+            twins[index] = seen.get(key, -1)
+            seen[key] = index
+    return twins
 
 
-def _overlaps(rows: Rows) -> frozenset[tuple[int, int]]:
+def _overlaps(table: Rows) -> frozenset[tuple[int, int]]:
     """Return rows that may begin where another one ends not yet, though it lies lower."""
-    behind = {pair for pair, reach in rows.reaches.items() if reach >= 0}
-    return frozenset(behind.union(rows.exact, ((other, row) for row, other in rows.exact)))
+    behind = {pair for pair, reach in table.reaches.items() if reach >= 0}
+    return frozenset(behind.union(table.exact, ((other, index) for index, other in table.exact)))
 
 
-def _obstacles(rows: Rows) -> dict[int, list[tuple[int, int]]]:
+def _obstacles(table: Rows) -> dict[int, list[tuple[int, int]]]:
     """Return for rows that meet fixed ones between which offsets they must not begin."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for row, neighbours in enumerate(rows.neighbours):
+    gaps_of: dict[int, list[tuple[int, int]]] = {}
+    for index, neighbours in enumerate(table.neighbours):
         gaps = [
             gap
             for other in neighbours
-            if (at := rows.fixed[other]) is not None and rows.sizes[other]
-            for gap in forbidden(rows, row, other, at)
+            if (at := table.fixed[other]) is not None and table.sizes[other]
+            for gap in forbidden(table, index, other, at)
         ]
-        if gaps and rows.fixed[row] is None:
-            found[row] = gaps
-    return found
+        if gaps and table.fixed[index] is None:
+            gaps_of[index] = gaps
+    return gaps_of

@@ -5,7 +5,7 @@ blocks, the accumulators towards the end, and lookup tables at the very end; an 
 operation has its second input where others have accumulators. Input and accumulators are double:
 one block is worked on while the next is filled. A block is legal if all of it fits.
 
-Whoever searches for blocks and whoever writes their registers ask here. What judges streams has a
+What searches for blocks and what writes their registers ask here. What judges streams has a
 second implementation of its own, and must not import this one.
 
 Ref: Ethos-U55 and Ethos-U65 technical reference manuals, "Shared buffer"; Vela 5.2.0,

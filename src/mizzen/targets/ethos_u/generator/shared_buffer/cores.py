@@ -78,12 +78,12 @@ columns, so that each needs what one core would."""
 
 def core_of(accelerator: Accelerator) -> Core:
     """Return the row of an accelerator. E285 for U85, whose memories are divided otherwise."""
-    found = CORES.get(accelerator.name)
-    if found is None:
+    core = CORES.get(accelerator.name)
+    if core is None:
         raise fail(
             "E285",
             f"the code generator must be asked for one of {', '.join(CORES)}, "
             f"not {accelerator.name}",
             help="take `--generator vela`",
         )
-    return found
+    return core

@@ -92,7 +92,7 @@ class Demand:
 
 
 def demand_of(operation: Computation) -> Demand:
-    """Return what an operation demands of the buffer, whatever its block."""
+    """Return the demand of an operation on the buffer, whatever its block."""
     table = operation.activation.table is not None
     ifm_bytes = operation.ifm.dtype.itemsize
     if isinstance(operation, Elementwise):
@@ -181,20 +181,20 @@ def _table_banks(demand: Demand, core: Core) -> int:
 
 
 def _job_depth(demand: Demand, part_kernel: bool, depth: N) -> N | int:
-    found = demand.ifm_depth_of_job(part_kernel)
-    return depth if found is None else found
+    job_depth = demand.ifm_depth_of_job(part_kernel)
+    return depth if job_depth is None else job_depth
 
 
 def _input_banks(demand: Demand, core: Core, height: N, width: N, depth: N | int) -> N:
     """Return the banks of one input: `depth` channels of what a block of the output needs."""
     extra = 1 if demand.replicates else 0
-    rows = (height - 1) * demand.stride_y + demand.kernel_height + extra
+    lines = (height - 1) * demand.stride_y + demand.kernel_height + extra
     columns = (width - 1) * demand.stride_x + demand.kernel_width + extra
     unit_height, unit_width, _ = core.microblock
-    rows = rounded(-(-rows // demand.upscale), unit_height)
+    lines = rounded(-(-lines // demand.upscale), unit_height)
     columns = rounded(-(-columns // demand.upscale), unit_width)
     pixel_bytes = rounded(depth * demand.ifm_bytes, CHANNEL_GRANULE)
-    return banks(rows * columns * pixel_bytes, _input_granule(demand, core))
+    return banks(lines * columns * pixel_bytes, _input_granule(demand, core))
 
 
 def _input_granule(demand: Demand, core: Core) -> int:

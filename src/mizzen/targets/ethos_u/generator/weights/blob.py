@@ -131,6 +131,6 @@ def _stream(weights: npt.NDArray[np.int16], key: _Key, cores: int) -> bytes:
 
 
 def _digest(weights: npt.NDArray[np.int16]) -> bytes:
-    found = hashlib.blake2b(f"{weights.shape} {weights.dtype.str}".encode())
-    found.update(np.ascontiguousarray(weights).data)
-    return found.digest()
+    digest = hashlib.blake2b(f"{weights.shape} {weights.dtype.str}".encode())
+    digest.update(np.ascontiguousarray(weights).data)
+    return digest.digest()

@@ -35,7 +35,7 @@ class Mapping:
     """How codes are numbered.
 
     palette    codes of the first symbols: none, or 2 to 32
-    offset     code of the first symbol behind the palette: 0 to 31
+    offset     code of the first symbol after the palette: 0 to 31
     bits       width of the palette's entries; without a palette, of symbols written as they are:
                2 to 9
     zero_runs  whether zeros are runs between symbols
@@ -60,10 +60,10 @@ class Mapping:
         """Return the symbol of each code; `CODES` for one that has none."""
         size = len(self.palette)
         stop = min(CODES, CODES + self.offset - size)
-        found = np.full(CODES, CODES, np.int32)
-        found[self.offset : stop] = np.arange(size, size + stop - self.offset)
-        found[list(self.palette)] = np.arange(size)
-        return found
+        symbols = np.full(CODES, CODES, np.int32)
+        symbols[self.offset : stop] = np.arange(size, size + stop - self.offset)
+        symbols[list(self.palette)] = np.arange(size)
+        return symbols
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ RUN_DIVISORS = (0, 1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """So many symbols, all in one coding; `run_divisor` is of the zero runs behind them."""
+    """So many symbols, all in one coding; `run_divisor` is of the zero runs after them."""
 
     symbols: int
     coding: Coding
@@ -114,15 +114,15 @@ def codes_of(values: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
 def _bits_of_symbols() -> npt.NDArray[np.float32]:
     """Return the bits of each symbol, and of none, in each coding: [CODINGS, CODES + 1]."""
     symbols = np.arange(CODES + 1)
-    rows = np.full((len(CODINGS), CODES + 1), IMPOSSIBLE, np.float32)
-    for row, coding in zip(rows, CODINGS, strict=True):
+    table = np.full((len(CODINGS), CODES + 1), IMPOSSIBLE, np.float32)
+    for bits, coding in zip(table, CODINGS, strict=True):
         if not coding.raw:
             quotients = symbols >> coding.divisor
             limit = 2 if coding.truncated else LARGEST_QUOTIENT
             unary = np.minimum(quotients + 1, 2) if coding.truncated else quotients + 1
             possible = (symbols < CODES) & (quotients <= limit)
-            row[possible] = unary[possible] + coding.divisor
-    return rows
+            bits[possible] = unary[possible] + coding.divisor
+    return table
 
 
 IMPOSSIBLE = 1e6
@@ -143,9 +143,9 @@ def bits_of_each(
 ) -> npt.NDArray[np.float32]:
     """Return the bits that codes take in each mapping and coding: [mappings, CODINGS, codes]."""
     symbols = np.stack([each.symbols() for each in mappings])[:, codes]
-    rows = _BITS_OF_SYMBOLS[:, symbols].transpose(1, 0, 2).copy()
+    bits = _BITS_OF_SYMBOLS[:, symbols].transpose(1, 0, 2).copy()
     widths = np.array([[each.raw_bits] for each in mappings])
-    np.copyto(rows[:, -1], widths, where=symbols < 1 << widths, casting="unsafe")
+    np.copyto(bits[:, -1], widths, where=symbols < 1 << widths, casting="unsafe")
     runs = np.array([each.zero_runs for each in mappings])
-    rows[np.broadcast_to(runs[:, None, None] & (codes == 0), rows.shape)] = 0
-    return rows
+    bits[np.broadcast_to(runs[:, None, None] & (codes == 0), bits.shape)] = 0
+    return bits

@@ -29,10 +29,10 @@ def suited(counts: Counts, zero_runs: bool, most: int) -> list[Mapping]:
     if not len(used):
         return [Mapping((), 0, SMALLEST_BITS, zero_runs)]
     wanted = counts[used].astype(np.float32)
-    found = list(_mappings(used, wanted, zero_runs))
-    bits = bits_of_each(found, used) @ wanted
-    costs = bits.min(axis=1).astype(np.float64) + [each.header_bits for each in found]
-    return [found[index] for index in np.argsort(costs, kind="stable")[:most].tolist()]
+    mappings = list(_mappings(used, wanted, zero_runs))
+    bits = bits_of_each(mappings, used) @ wanted
+    costs = bits.min(axis=1).astype(np.float64) + [each.header_bits for each in mappings]
+    return [mappings[index] for index in np.argsort(costs, kind="stable")[:most].tolist()]
 
 
 def _mappings(used: Counts, wanted: npt.NDArray[np.float32], zero_runs: bool) -> Iterator[Mapping]:
@@ -40,7 +40,7 @@ def _mappings(used: Counts, wanted: npt.NDArray[np.float32], zero_runs: bool) ->
     palettes = [common[:size] for size in PALETTE_SIZES if size <= len(used)]
     if len(used) == 1:
         palettes.append(np.append(used, used))
-    # Zeros leave code 1 unused: a palette of the two smallest closes the gap behind them.
+    # Zeros leave code 1 unused: a palette of the two smallest closes the gap after them.
     if not zero_runs and len(used) > 1:
         palettes.append(common[common <= used[1]])
     for palette in palettes:

@@ -116,16 +116,16 @@ def places(order: StreamOrder) -> npt.NDArray[np.int32]:
     channels, height, width, _ = order.shape
     if channels == 0:
         return np.zeros(0, np.int32)
-    rows, columns = (WINDOW // step for step in order.dilation)
+    lines, columns = (WINDOW // step for step in order.dilation)
     parts = [
-        _window(order, y, x, min(rows, height - y), min(columns, width - x))
-        for y in range(0, height, rows)
+        _window(order, y, x, min(lines, height - y), min(columns, width - x))
+        for y in range(0, height, lines)
         for x in range(0, width, columns)
     ]
     flat = np.concatenate(parts, axis=2).ravel()
-    found = flat[flat != _ABSENT]
-    found.flags.writeable = False
-    return found
+    present = flat[flat != _ABSENT]
+    present.flags.writeable = False
+    return present
 
 
 _ABSENT = -2
@@ -156,8 +156,8 @@ def _window(order: StreamOrder, y: int, x: int, height: int, width: int) -> npt.
     present = present & (first + microblock_start < np.minimum(first + order.block_depth, channels))
     inside = in_block & (i < depth) & (e < height * width)
     flat = ((o * kernel_height + y + e // width) * kernel_width + x + e % width) * depth + i
-    found = np.where(present, np.where(inside, flat, -1), _ABSENT).astype(np.int32)
-    return found.reshape(found.shape[0], found.shape[1], -1)
+    marked = np.where(present, np.where(inside, flat, -1), _ABSENT).astype(np.int32)
+    return marked.reshape(marked.shape[0], marked.shape[1], -1)
 
 
 def _axis(extent: int, axis: int, step: int = 1) -> npt.NDArray[np.int64]:
@@ -217,10 +217,10 @@ def _misfit(message: str) -> MizzenError:
 def _windows(order: StreamOrder) -> list[tuple[int, int, int, int]]:
     """Return row, column, height and width of the parts of the kernel, as they are walked."""
     _, height, width, _ = order.shape
-    rows, columns = (WINDOW // step for step in order.dilation)
+    lines, columns = (WINDOW // step for step in order.dilation)
     return [
-        (y, x, min(rows, height - y), min(columns, width - x))
-        for y in range(0, height, rows)
+        (y, x, min(lines, height - y), min(columns, width - x))
+        for y in range(0, height, lines)
         for x in range(0, width, columns)
     ]
 
@@ -257,17 +257,17 @@ def _of_blocks(
         at += count * size
         made = np.empty((blocks, units, microblock, height, width, count, steps, inner), np.int16)
         used = 0
-        for y, x, rows, columns in _windows(order):
-            taken = -(-rows * columns // step) * step
+        for y, x, lines, columns in _windows(order):
+            taken = -(-lines * columns // step) * step
             end = used + taken * units * microblock * steps * inner
             window, used = run[:, :, used:end], end
             if order.part_kernel:
                 shape, axes = (steps, units, taken, microblock, inner), (0, 3, 5, 4, 1, 2, 6)
             else:
                 shape, axes = (units, taken, steps, microblock, inner), (0, 2, 5, 3, 1, 4, 6)
-            seen = window.reshape(blocks, count, *shape).transpose(axes)[:, :, :, : rows * columns]
-            made[:, :, :, y : y + rows, x : x + columns] = seen.reshape(
-                (blocks, units, microblock, rows, columns, count, steps, inner)
+            seen = window.reshape(blocks, count, *shape).transpose(axes)[:, :, :, : lines * columns]
+            made[:, :, :, y : y + lines, x : x + columns] = seen.reshape(
+                (blocks, units, microblock, lines, columns, count, steps, inner)
             )
         parts.append(made.reshape(blocks, units * microblock, height, width, -1)[:, :depth])
     whole = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)

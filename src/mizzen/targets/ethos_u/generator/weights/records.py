@@ -49,7 +49,7 @@ def _bytes(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def decode_scales(records: bytes, channels: int) -> ChannelScales:
-    """Return what the records of some channels say. E283 if there are fewer."""
+    """Return the scales in the records of some channels. E283 if there are fewer."""
     if len(records) < channels * RECORD_BYTES:
         raise fail(
             "E283",
@@ -57,13 +57,13 @@ def decode_scales(records: bytes, channels: int) -> ChannelScales:
             f"not {len(records)}",
             rule="bias and scale records, Ethos-U55/U65",
         )
-    rows = np.frombuffer(records, np.uint8, channels * RECORD_BYTES).reshape(-1, RECORD_BYTES)
-    biases = _number(rows[:, :BIAS_BYTES])
+    fields = np.frombuffer(records, np.uint8, channels * RECORD_BYTES).reshape(-1, RECORD_BYTES)
+    biases = _number(fields[:, :BIAS_BYTES])
     sign = np.int64(1) << (8 * BIAS_BYTES - 1)
     return ChannelScales(
         (biases ^ sign) - sign,
-        _number(rows[:, BIAS_BYTES:-1]),
-        (rows[:, -1] & ((1 << SHIFT_BITS) - 1)).astype(np.int64),
+        _number(fields[:, BIAS_BYTES:-1]),
+        (fields[:, -1] & ((1 << SHIFT_BITS) - 1)).astype(np.int64),
     )
 
 

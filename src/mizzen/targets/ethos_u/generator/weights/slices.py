@@ -134,13 +134,13 @@ def _run_bits(runs: npt.NDArray[np.int64], divisor: int) -> npt.NDArray[np.int64
 
 def _first_candidates(counts: npt.NDArray[np.int64], mappings: int) -> list[Mapping]:
     """Return mappings for a whole stream: for all of it, and for it without its zeros."""
-    found: dict[Mapping, None] = {}
+    candidates: dict[Mapping, None] = {}
     for zero_runs in (False, True):
-        found |= dict.fromkeys(suited(counts, zero_runs, mappings))
+        candidates |= dict.fromkeys(suited(counts, zero_runs, mappings))
     rare_zeros = counts.copy()
     rare_zeros[0] = min(counts[0], 1)
-    found |= dict.fromkeys(suited(rare_zeros, False, 1))
-    return list(found)
+    candidates |= dict.fromkeys(suited(rare_zeros, False, 1))
+    return list(candidates)
 
 
 class _Search:
@@ -175,7 +175,7 @@ class _Search:
         self.leading = leading.astype(np.float64)
 
     def begins(self) -> npt.NDArray[np.float64]:
-        """Return what it costs to enter each state in each cell from another mapping."""
+        """Return the price of entering each state in each cell from another mapping."""
         return self.leading[:, self.leading_column] + self.header
 
     def cheapest(self) -> list[_Run]:
@@ -185,15 +185,15 @@ class _Search:
         sums[0] = before = begins[0] + self.prices[0]
         first, mapping, change = self.first, self.mapping, self.change
         least, add, smaller = np.minimum.reduceat, np.add, np.minimum
-        for prices, begin, enter, found in zip(
+        for prices, begin, enter, total in zip(
             self.prices[1:], begins[1:], enters[1:], sums[1:], strict=True
         ):
             of_mappings = least(before, first)
             add(begin, of_mappings.min(), out=enter)
             smaller(enter, of_mappings[mapping] + change, out=enter)
-            smaller(enter, before, out=found)
-            add(found, prices, out=found)
-            before = found
+            smaller(enter, before, out=total)
+            add(total, prices, out=total)
+            before = total
         came = np.zeros(self.prices.shape, bool)
         np.less(enters[1:], sums[:-1], out=came[1:])
         return self._traced(sums, came, begins)
@@ -225,13 +225,13 @@ def _prices(stream: _Stream, candidates: Sequence[Mapping]) -> Prices:
     counts = stream.counts[:, used].astype(np.float32)
     rows = np.concatenate([bits_of(each, used) for each in candidates])
     of_symbols = _product(counts, rows).reshape(stream.cells, len(candidates), len(CODINGS))
-    found: list[Prices] = []
+    prices: list[Prices] = []
     for index, mapping in enumerate(candidates):
         mine = of_symbols[:, index]
         if mapping.zero_runs:
             mine = (mine[:, :, None] + stream.run_prices[:, None, :]).reshape(stream.cells, -1)
-        found.append(mine)
-    return np.concatenate(found, axis=1)
+        prices.append(mine)
+    return np.concatenate(prices, axis=1)
 
 
 def _product(counts: Prices, rows: Prices) -> Prices:
@@ -250,14 +250,14 @@ def _suited_anew(
         np.diff([*(run.start for run in runs), stream.cells]),
     )
     whole = stream.counts.sum(0)
-    found = {candidates[index]: None for index in used}
+    suitable = {candidates[index]: None for index in used}
     for index in used:
         counts = stream.counts[of_cell == index].sum(0)
         for zero_runs in (False, True):
-            found |= dict.fromkeys(suited(counts, zero_runs, 1))
+            suitable |= dict.fromkeys(suited(counts, zero_runs, 1))
     for zero_runs in (False, True):
-        found |= dict.fromkeys(suited(whole, zero_runs, 1))
-    return list(found)
+        suitable |= dict.fromkeys(suited(whole, zero_runs, 1))
+    return list(suitable)
 
 
 def _sections(
@@ -268,13 +268,13 @@ def _sections(
     begins = [
         index for index in range(len(runs)) if not index or mappings[index] != mappings[index - 1]
     ]
-    found: list[Section] = []
+    sections: list[Section] = []
     for begin, end in zip(begins, [*begins[1:], len(runs)], strict=True):
         borders = [*starts[begin:end], starts[end] if end < len(runs) else stream.cells]
         places = stream.borders[borders]
         states = [run.state for run in runs[begin:end]]
-        found.append(_section(stream, candidates[mappings[begin]], places, states))
-    return found
+        sections.append(_section(stream, candidates[mappings[begin]], places, states))
+    return sections
 
 
 def _section(

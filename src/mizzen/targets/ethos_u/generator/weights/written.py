@@ -49,7 +49,7 @@ class GappedStream:
 
 
 def byte_of(weights: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """Return what is to be written for weights of `LEAST_BYTE` .. `MOST_BYTE`."""
+    """Return the bytes to write for weights of `LEAST_BYTE` .. `MOST_BYTE`."""
     codes = np.where(weights == 0, 1, 2 * np.abs(weights) + (weights < 0))
     return (codes - BYTES.offset).astype(np.uint8)
 
@@ -100,14 +100,14 @@ class _Lead:
 def _lead(symbols: npt.NDArray[np.int64], is_gap: npt.NDArray[np.bool_], bits: int) -> _Lead:
     """Return the shortest slice after which, and after another header, a byte begins."""
     constant = symbols[:LONGEST_LEAD][: np.append(is_gap[:LONGEST_LEAD], True).argmax()]
-    found = [
+    leads = [
         _Lead(count, coding, size)
         for count in range(1, len(constant) + 1)
         for coding in CODINGS[:-1]
         if (size := _unary_bits(constant[:count], coding)) is not None
         and (bits + 2 * SLICE_BITS + size) % 8 == 0
     ]
-    return min(found, key=lambda lead: lead.bits - 8 * lead.symbols)
+    return min(leads, key=lambda lead: lead.bits - 8 * lead.symbols)
 
 
 def _unary_bits(symbols: npt.NDArray[np.int64], coding: Coding) -> int | None:

@@ -104,9 +104,9 @@ class Sampled:
 
     def of(self, block: Box, shape: Shape) -> Box:
         """Return the box that holds all neighbours."""
-        rows = self.y.range(block.start[0], block.stop[0], shape[0])
+        lines = self.y.range(block.start[0], block.stop[0], shape[0])
         columns = self.x.range(block.start[1], block.stop[1], shape[1])
-        return _box([rows, columns, (block.start[2], block.stop[2])])
+        return _box([lines, columns, (block.start[2], block.stop[2])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,20 +149,20 @@ class Blocks:
     @property
     def total(self) -> int:
         """Blocks in all."""
-        rows, columns, slices = self.counts
-        return rows * columns * slices
+        lines, columns, slices = self.counts
+        return lines * columns * slices
 
     def at(self, index: int) -> Box:
         """Return a block by its number; depth runs fastest, then width, then height."""
         _, columns, slices = self.counts
         (tall, wide, deep), (height, width, depth) = self.block, self.shape
         index, slice_ = divmod(index, slices)
-        row, column = divmod(index, columns)
-        y, x, c = row * tall, column * wide, slice_ * deep
+        line, column = divmod(index, columns)
+        y, x, c = line * tall, column * wide, slice_ * deep
         return Box((y, x, c), (min(height, y + tall), min(width, x + wide), min(depth, c + deep)))
 
     def first_jobs(self, number: int, item: Input) -> list[Box]:
-        """Return what each of the first `number` jobs reads of an input, as far as there are."""
+        """Return the box that each of the first `number` jobs reads of an input, if it is there."""
         jobs: list[Box] = []
         for index in range(min(number, self.total)):
             block = self.at(index)

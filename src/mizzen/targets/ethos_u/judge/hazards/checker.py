@@ -51,7 +51,7 @@ class HazardReport:
 
     @property
     def written(self) -> Mapping[int, Ranges]:
-        """The bytes of each region that hold something behind the program."""
+        """The bytes of each region that hold something after the program."""
         return self.contents.written
 
     @property
@@ -176,7 +176,7 @@ def _writes(operation: Operation) -> tuple[Access, ...]:
 
 
 def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
-    """Return what the jobs of one kernel operation may do before the blocks of another are done."""
+    """Return the accesses that one operation's jobs may make before another's blocks are done."""
     if second.blockdep == 0:
         return
     if first.table.touches(second.scratch):
@@ -206,7 +206,7 @@ def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Interval
     depth, blocks, result = second.blockdep, first.blocks, first.blocks.result
     assert result is not None
     item = next((item for item in second.blocks.inputs if item.what == read.what), None)
-    safe, found = depth, EMPTY
+    safe, shared = depth, EMPTY
     last = blocks.last_written(depth)
     jobs = [None] * depth if item is None else second.blocks.first_jobs(depth, item)
     alike = item is not None and are_alike(item.map, result.map)
@@ -217,8 +217,8 @@ def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Interval
             ours = read.bytes if item is None or needed is None else bytes_of(item.map, needed)
             theirs = bytes_of(result.map, written)
             if ours.touches(theirs):
-                safe, found = min(safe, f + b), found | (ours.intervals & theirs.intervals)
-    return safe, found
+                safe, shared = min(safe, f + b), shared | (ours.intervals & theirs.intervals)
+    return safe, shared
 
 
 def _overwrites(entry: Entry, writer: Kernel) -> Iterator[Race]:

@@ -37,8 +37,8 @@ class Surroundings:
     """What a program finds in memory that others use too, and what it has to leave there.
 
     held   bytes of each region that hold something, those of its inputs among them
-    final  places, among the program's outputs, of those that nothing behind it completes
-    kept   places, among its inputs, of those that someone reads behind it
+    final  places, among the program's outputs, of those that nothing after it completes
+    kept   places, among its inputs, of those that something reads after it
     """
 
     held: Mapping[int, Ranges]
@@ -47,13 +47,15 @@ class Surroundings:
 
 
 def alone(program: Program, kept: frozenset[int]) -> Surroundings:
-    """Return what surrounds a program that has its memory for itself.
+    """Return the surroundings of a program that has its memory for itself.
 
-    kept  places, among its inputs, of those that someone reads behind it
+    kept  places, among its inputs, of those that something reads after it
     """
     held: dict[int, list[tuple[int, int]]] = {}
-    for row in program.inputs:
-        held.setdefault(row.region, []).append((row.offset, row.offset + row.size_bytes))
+    for tensor in program.inputs:
+        held.setdefault(tensor.region, []).append(
+            (tensor.offset, tensor.offset + tensor.size_bytes)
+        )
     return Surroundings(held, frozenset(range(len(program.outputs))), kept)
 
 
@@ -98,12 +100,12 @@ class Contents:
         """The bytes of each region that something has written."""
         return {
             place.index: tuple(bytes_.runs)
-            for place, found in self._written.items()
-            if place.kind is Kind.REGION and (bytes_ := found.intervals)
+            for place, written in self._written.items()
+            if place.kind is Kind.REGION and (bytes_ := written.intervals)
         }
 
     def execute(self, operation: Operation) -> Iterator[BadAccess | SpoiltInput]:
-        """Return what is wrong with an operation's own accesses, and note what it writes."""
+        """Return the faults of an operation's own accesses, and note what it writes."""
         for access in (*operation.reads, *operation.writes):
             yield from self._outside(operation, access)
         for access in operation.writes:

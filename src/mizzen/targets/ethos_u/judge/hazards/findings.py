@@ -212,7 +212,7 @@ class SpoiltOutput:
 
 @dataclass(frozen=True, slots=True)
 class SpoiltInput:
-    """A write to an input that someone reads behind the program."""
+    """A write to an input that is read after the program."""
 
     tensor: str
     operation: Operation

@@ -55,20 +55,20 @@ def grid(start: int, length: int, one: Axis = (1, 0), other: Axis = (1, 0)) -> G
     """
     if length <= 0:
         return None
-    (columns, step), (rows, stride) = one, other
-    columns, rows = max(1, columns), max(1, rows)
+    (columns, step), (lines, stride) = one, other
+    columns, lines = max(1, columns), max(1, lines)
     if step < 0:
         start, step = start + (columns - 1) * step, -step
     if stride < 0:
-        start, stride = start + (rows - 1) * stride, -stride
+        start, stride = start + (lines - 1) * stride, -stride
     if step > stride:
-        columns, step, rows, stride = rows, stride, columns, step
+        columns, step, lines, stride = lines, stride, columns, step
     for _ in range(2):
         if step <= length:
             length += (columns - 1) * step
-            columns, step, rows, stride = rows, stride, 1, 0
-    require_sense(columns * rows, length)
-    return Grid(start, length, columns, step, rows, stride)
+            columns, step, lines, stride = lines, stride, 1, 0
+    require_sense(columns * lines, length)
+    return Grid(start, length, columns, step, lines, stride)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +103,19 @@ class Footprint:
 
 def footprint(grids: Iterable[Grid | None]) -> Footprint:
     """Put grids together."""
-    found = tuple([item for item in grids if item is not None])
-    if not found:
+    present = tuple([item for item in grids if item is not None])
+    if not present:
         return NOTHING
-    first, end = found[0].start, found[0].end
-    for item in found[1:]:
+    first, end = present[0].start, present[0].end
+    for item in present[1:]:
         first, end = min(first, item.start), max(end, item.end)
-    return Footprint(found, first, end)
+    return Footprint(present, first, end)
 
 
 def run(start: int, length: int) -> Footprint:
     """Return `length` bytes from `start`."""
-    found = grid(start, length)
-    return NOTHING if found is None else Footprint((found,), found.start, found.end)
+    one = grid(start, length)
+    return NOTHING if one is None else Footprint((one,), one.start, one.end)
 
 
 NOTHING = Footprint((), 0, 0)
@@ -127,8 +127,8 @@ def expanded(grids: Iterable[Grid]) -> Intervals:
     ends: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
     for item in grids:
         columns = np.arange(item.columns, dtype=np.int64) * item.step
-        rows = np.arange(item.rows, dtype=np.int64) * item.stride
-        starts.append((item.start + rows[:, None] + columns).ravel())
+        lines = np.arange(item.rows, dtype=np.int64) * item.stride
+        starts.append((item.start + lines[:, None] + columns).ravel())
         ends.append(starts[-1] + item.length)
     return merged(np.concatenate(starts), np.concatenate(ends)) if starts else EMPTY
 
@@ -145,21 +145,21 @@ def meet(one: Grid, other: Grid) -> bool:
     if one.is_run and other.is_run:
         return True
     low, high = 1 - other.length, one.length - 1
-    found = [other.start - one.start]
+    offsets = [other.start - one.start]
     axes = _axes(one, other)
     for place, (distance, least, most) in enumerate(axes):
         rest = axes[place + 1 :]
         below = low - sum([way * end for way, _, end in rest])
         above = high - sum([way * end for way, end, _ in rest])
         following: list[int] = []
-        for at in found:
+        for at in offsets:
             first = max(least, -((at - below) // distance))
             last = min(most, (above - at) // distance)
             if last - first + len(following) > CANDIDATES:
                 return expanded((one,)).touches(expanded((other,)))
             following += [at + d * distance for d in range(first, last + 1)]
-        found = following
-    return bool(found)
+        offsets = following
+    return bool(offsets)
 
 
 def _axes(one: Grid, other: Grid) -> list[tuple[int, int, int]]:

@@ -31,8 +31,8 @@ def overwritten(
             apart = item.map.place != result.map.place
             if apart or _is_element_by_element(item, result):
                 continue
-            if item.map.bytes.touches(result.map.bytes) and (found := _early(reader, item, writer)):
-                yield reader, item, found
+            if item.map.bytes.touches(result.map.bytes) and (early := _early(reader, item, writer)):
+                yield reader, item, early
 
 
 def _is_element_by_element(item: Input, result: Result) -> bool:
@@ -50,9 +50,9 @@ def _is_element_by_element(item: Input, result: Result) -> bool:
 
 
 def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
-    written, found = Written(), EMPTY
+    written, early = Written(), EMPTY
     for index in range(min(reader.blocks.total, writer.blocks.total, LOOKED_AT)):
         needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
-        found = found | written.shared(needed)
+        early = early | written.shared(needed)
         written.add(writer.blocks.written(writer.blocks.at(index)))
-    return found
+    return early

@@ -56,9 +56,9 @@ class Intervals:
     def _below(self, offsets: Offsets) -> Offsets:
         """How many bytes of the set lie below each offset."""
         at = np.searchsorted(self.starts, offsets, "right") - 1
-        found = np.maximum(at, 0)
-        into = np.minimum(offsets, self.ends[found]) - self.starts[found]
-        return np.where(at < 0, 0, self._before[found] + into)
+        index = np.maximum(at, 0)
+        into = np.minimum(offsets, self.ends[index]) - self.starts[index]
+        return np.where(at < 0, 0, self._before[index] + into)
 
     def touches(self, other: Intervals) -> bool:
         """Whether a byte is in both sets."""

@@ -218,10 +218,10 @@ class KernelsU85:
         return self.registers.map(prefix, place, shape, stacked=storage == "TILE3X1")
 
     def _chained(self, prefix: str, place: MemoryBlock, shape: Shape) -> Map:
-        """A map in a chain buffer, as if it were dense: which block is where, nobody sees."""
+        """A map in a chain buffer, as if it were dense: which block is where is not seen."""
         height, width, depth = shape
         size = self.registers.element_bytes(prefix)
-        row = width * depth * size
+        row_bytes = width * depth * size
         return Map(
             place=place,
             shape=shape,
@@ -230,7 +230,7 @@ class KernelsU85:
             height_0=height,
             height_1=height,
             width_0=width,
-            stride_y=row,
+            stride_y=row_bytes,
             stride_x=depth * size,
             stride_c=0,
             bricks=False,

@@ -158,26 +158,26 @@ def are_alike(one: Map, other: Map) -> bool:
     if one.stride_y != other.stride_y or not (one.is_one_tile and other.is_one_tile):
         return False
     height, width, depth = map(max, one.shape, other.shape)
-    rows = height, one.stride_y
+    down = height, one.stride_y
     if not one.bricks:
         pixels = width, one.stride_x
-        return one.stride_x == other.stride_x and _nest(depth * one.element_bytes, pixels, rows)
+        return one.stride_x == other.stride_x and _nest(depth * one.element_bytes, pixels, down)
     bricks = -(-depth // BRICK), one.stride_c
     row_bytes = BRICK * one.element_bytes * width
-    inner, outer = (bricks, rows) if one.stride_c <= one.stride_y else (rows, bricks)
+    inner, outer = (bricks, down) if one.stride_c <= one.stride_y else (down, bricks)
     return one.stride_c == other.stride_c and _nest(row_bytes, inner, outer)
 
 
 def overlaps_itself(fm: Map) -> bool:
     """Whether two elements of a map share bytes."""
     height, width, depth = fm.shape
-    rows = height, fm.stride_y
+    down = height, fm.stride_y
     if fm.bricks:
         unit = min(depth, BRICK)
-        axes = (width, BRICK * fm.element_bytes), (-(-depth // BRICK), fm.stride_c), rows
+        axes = (width, BRICK * fm.element_bytes), (-(-depth // BRICK), fm.stride_c), down
     else:
         unit = depth
-        axes = (width, fm.stride_x), rows
+        axes = (width, fm.stride_x), down
     by_distance = sorted(axes, key=lambda axis: axis[1])
     if fm.is_one_tile and _nest(unit * fm.element_bytes, *by_distance):
         return False
@@ -200,37 +200,37 @@ def bytes_of(fm: Map, box: Box) -> Footprint:
         return NOTHING
     (top, left, low), (bottom, right, high) = box.start, box.stop
     part = _bricks if fm.bricks else _pixels
-    found: list[Grid | None] = []
+    grids: list[Grid | None] = []
     for tile in fm.tiles:
         first, last = max(tile.top, top), min(tile.bottom, bottom)
         start, stop = max(tile.left, left), min(tile.right, right)
         if first < last and start < stop:
             base = tile.base + (first - tile.top) * fm.stride_y
-            found += part(fm, base, start - tile.left, (last - first, stop - start), (low, high))
-    return footprint(found)
+            grids += part(fm, base, start - tile.left, (last - first, stop - start), (low, high))
+    return footprint(grids)
 
 
 def _pixels(
     fm: Map, base: int, x: int, extent: tuple[int, int], channels: tuple[int, int]
 ) -> list[Grid | None]:
     """Return the bytes of channels `low .. high - 1` of rows and columns in NHWC."""
-    (rows, columns), (low, high), size = extent, channels, fm.element_bytes
+    (lines, columns), (low, high), size = extent, channels, fm.element_bytes
     start = base + x * fm.stride_x + low * size
-    return [grid(start, (high - low) * size, (columns, fm.stride_x), (rows, fm.stride_y))]
+    return [grid(start, (high - low) * size, (columns, fm.stride_x), (lines, fm.stride_y))]
 
 
 def _bricks(
     fm: Map, base: int, x: int, extent: tuple[int, int], channels: tuple[int, int]
 ) -> list[Grid | None]:
     """Return the bytes of channels `low .. high - 1` of rows and columns in NHWCB16."""
-    (rows, columns), (low, high), size = extent, channels, fm.element_bytes
-    step, down = BRICK * size, (rows, fm.stride_y)
+    (lines, columns), (low, high), size = extent, channels, fm.element_bytes
+    step, down = BRICK * size, (lines, fm.stride_y)
     start = base + x * step
-    found: list[Grid | None] = []
+    grids: list[Grid | None] = []
     whole_low, whole_high = -(-low // BRICK), high // BRICK
     if whole_low < whole_high:
         first = start + whole_low * fm.stride_c
-        found.append(grid(first, columns * step, (whole_high - whole_low, fm.stride_c), down))
+        grids.append(grid(first, columns * step, (whole_high - whole_low, fm.stride_c), down))
     if whole_low > whole_high:  # within one brick
         parts = [(low, high)]
     else:
@@ -238,5 +238,5 @@ def _bricks(
     for first, end in parts:
         if first < end:
             at = start + first // BRICK * fm.stride_c + first % BRICK * size
-            found.append(grid(at, (end - first) * size, (columns, step), down))
-    return found
+            grids.append(grid(at, (end - first) * size, (columns, step), down))
+    return grids

@@ -29,8 +29,8 @@ class _Part:
     """What an operation wrote of an output.
 
     beyond  whether it wrote to bytes beside the output too
-    left    of its bytes those that nobody has written since
-    unread  whether nobody has read any of its bytes
+    left    of its bytes those that nothing has written since
+    unread  whether nothing has read any of its bytes
     over    of bytes that it took from others: the part before, and which
     """
 
@@ -46,7 +46,7 @@ class Outputs:
     """The outputs of a program while its operations go by."""
 
     def __init__(self, outputs: Iterable[TensorAddress]) -> None:
-        self._outputs = [_Output(row) for row in outputs if row.size_bytes]
+        self._outputs = [_Output(tensor) for tensor in outputs if tensor.size_bytes]
 
     def execute(self, operation: Operation) -> None:
         """Note what an operation reads and writes of outputs."""
@@ -65,10 +65,10 @@ class Outputs:
 
 
 class _Output:
-    def __init__(self, row: TensorAddress) -> None:
-        self._name = row.name
-        self.place = MemoryBlock(Kind.REGION, row.region)
-        self._whole = run(row.offset, row.size_bytes)
+    def __init__(self, tensor: TensorAddress) -> None:
+        self._name = tensor.name
+        self.place = MemoryBlock(Kind.REGION, tensor.region)
+        self._whole = run(tensor.offset, tensor.size_bytes)
         self._parts: list[_Part] = []
 
     def read(self, bytes_: Footprint) -> None:
@@ -81,12 +81,12 @@ class _Output:
     def write(self, operation: Operation, bytes_: Footprint) -> None:
         if not bytes_.touches(self._whole):
             return
-        found = bytes_.intervals & self._whole.intervals
-        new = _Part(operation, bytes_.intervals.size > found.size, found, found)
+        shared = bytes_.intervals & self._whole.intervals
+        new = _Part(operation, bytes_.intervals.size > shared.size, shared, shared)
         for part in self._parts:
-            if part.left.touches(found):
-                new.over.append((part, part.left & found))
-                part.left = part.left - found
+            if part.left.touches(shared):
+                new.over.append((part, part.left & shared))
+                part.left = part.left - shared
                 if not part.left:
                     part.over.clear()
         self._parts = [part for part in self._parts if part.left]
@@ -106,7 +106,7 @@ class _Output:
                     return
 
     def _is_lost(self, before: _Part, part: _Part) -> bool:
-        """Whether the first part was just the output, nobody has read it, and all of it is gone."""
+        """Whether the first part was just the output, nothing read it, and all of it is gone."""
         size = self._whole.intervals.size
         is_output = not before.beyond and before.written.size == size
         return is_output and before.unread and part.written.size == size

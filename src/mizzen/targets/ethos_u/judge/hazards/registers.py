@@ -31,8 +31,8 @@ class Registers:
 
     def fields(self, name: str) -> Mapping[str, int]:
         """Return the fields of a register; E611 if no command has set it."""
-        found = self._fields.get(name)
-        if found is None:
+        fields = self._fields.get(name)
+        if fields is None:
             operation, origin = self._reader
             raise fail(
                 "E611",
@@ -40,12 +40,12 @@ class Registers:
                 origin=origin,
                 help="the command stream is damaged or was made for another NPU; compile it again",
             )
-        return found
+        return fields
 
     def number(self, name: str) -> int:
         """Return the value of a register with one field."""
-        found = self._numbers.get(name)
-        return next(iter(self.fields(name).values())) if found is None else found
+        number = self._numbers.get(name)
+        return next(iter(self.fields(name).values())) if number is None else number
 
     def choice(self, name: str, field: str) -> str:
         """Return the member of an enumeration by name."""

@@ -84,7 +84,7 @@ class Part:
 
     @property
     def is_too_small(self) -> bool:
-        """Whether it lies over what comes behind it."""
+        """Whether it lies over what comes after it."""
         return self.end - self.start < self.needed
 
 
@@ -160,13 +160,13 @@ def _job_channels(kernel: Kernel, registers: Registers) -> int:
 
 def parts(registers: Registers, accelerator: Accelerator, shape: Shape, use: Use) -> Iterator[Part]:
     """Return the parts of the buffer that an operation uses; `shape` is that of its output."""
-    row, end = GRANULES[accelerator.name], _end(accelerator, use)
-    ifm = _banks(_input_bytes(registers, row, use), _input_granule(registers, row, use))
+    granules, end = GRANULES[accelerator.name], _end(accelerator, use)
+    ifm = _banks(_input_bytes(registers, granules, use), _input_granule(registers, granules, use))
     ib_end = registers.number("SET_IFM_IB_END")
     if not use.is_elementwise:
         start = registers.number("SET_AB_START")
         yield Part("the input", OUTPUT_BANKS, min(ib_end, start), ifm)
-        yield Part("the accumulators", start, end, _accumulator_banks(registers, row, shape))
+        yield Part("the accumulators", start, end, _accumulator_banks(registers, granules, shape))
         return
     if not use.has_second:
         yield Part("the input", OUTPUT_BANKS, min(ib_end, end), ifm)
@@ -177,12 +177,12 @@ def parts(registers: Registers, accelerator: Accelerator, shape: Shape, use: Use
 
 
 def _end(accelerator: Accelerator, use: Use) -> int:
-    """Return the bank at which tables begin, or the one behind the last."""
+    """Return the bank at which tables begin, or the one after the last."""
     return GRANULES[accelerator.name].banks - (TABLE_BANKS if use.has_table else 0)
 
 
 def block_fault(registers: Registers, accelerator: Accelerator) -> str:
-    """Return what is wrong with the size of a block; empty if nothing is."""
+    """Return the fault of a block's size; empty if there is none."""
     block, unit = registers.block(), GRANULES[accelerator.name].microblock
     for name, size, least, most in zip(
         ("high", "wide", "deep"), block, unit, LARGEST_BLOCK, strict=True
@@ -194,12 +194,13 @@ def block_fault(registers: Registers, accelerator: Accelerator) -> str:
     return ""
 
 
-def _input_bytes(registers: Registers, row: Granules, use: Use) -> int:
+def _input_bytes(registers: Registers, granules: Granules, use: Use) -> int:
     """Return the bytes of an input's block."""
     block = registers.block()[:2]
     covered = block if use.is_elementwise else _covered(registers, block)
     height, width = (
-        _rounded(extent, unit) for extent, unit in zip(covered, row.microblock[:2], strict=True)
+        _rounded(extent, unit)
+        for extent, unit in zip(covered, granules.microblock[:2], strict=True)
     )
     return height * width * _rounded(use.channels * registers.element_bytes("IFM"), 8)
 
@@ -218,20 +219,24 @@ def _covered(registers: Registers, block: tuple[int, int]) -> tuple[int, int]:
     return height, width
 
 
-def _input_granule(registers: Registers, row: Granules, use: Use) -> int:
+def _input_granule(registers: Registers, granules: Granules, use: Use) -> int:
     size = registers.element_bytes("IFM")
     if size == 4:
-        return row.ifm32
+        return granules.ifm32
     if use.is_elementwise:
-        return row.elementwise
-    return row.ifm16 if size == 2 else row.ifm8
+        return granules.elementwise
+    return granules.ifm16 if size == 2 else granules.ifm8
 
 
-def _accumulator_banks(registers: Registers, row: Granules, shape: Shape) -> int:
+def _accumulator_banks(registers: Registers, granules: Granules, shape: Shape) -> int:
     height, width, depth = registers.block()
     bits = ACCUMULATOR_BITS[registers.choice("SET_ACC_FORMAT", "acc_format")]
-    granule = {16: row.acc16, 32: row.acc32, 40: row.acc40}[bits]
-    if row.microblock[0] == 2 and shape[0] == 1 and registers.number("SET_KERNEL_HEIGHT_M1") == 1:
+    granule = {16: granules.acc16, 32: granules.acc32, 40: granules.acc40}[bits]
+    if (
+        granules.microblock[0] == 2
+        and shape[0] == 1
+        and registers.number("SET_KERNEL_HEIGHT_M1") == 1
+    ):
         height = min(height, 1)  # of a map of one row only that row is accumulated
     return _banks(height * width * _rounded(depth, CHANNEL_GRANULE) * bits // 8, granule)
 

@@ -37,7 +37,7 @@ class Wait:
 def steps(
     program: Program, accelerator: Accelerator, registers: Registers | None = None
 ) -> Iterator[Operation | Wait]:
-    """Return what the front end does. E5xx and E61x for streams that cannot be read.
+    """Return the front end's operations and waits. E5xx and E61x for streams that cannot be read.
 
     registers  holds, whenever a step is returned, what the commands before it have set
 
@@ -74,16 +74,16 @@ def steps(
 
 def _at(error: MizzenError, name: str, origin: Origin) -> MizzenError:
     """Say where, if the part that failed did not know."""
-    found = error.diagnostic
-    if found.origin is not None:
+    diagnostic = error.diagnostic
+    if diagnostic.origin is not None:
         return error
-    return MizzenError(replace(found, origin=origin, message=f"{name}: {found.message}"))
+    return MizzenError(replace(diagnostic, origin=origin, message=f"{name}: {diagnostic.message}"))
 
 
 def _origin(program: Program, instruction: Instruction) -> Origin:
     offset = instruction.offset_words
-    found = program.origins.get(4 * offset)
-    return Origin(command=offset) if found is None else replace(found, command=offset)
+    origin = program.origins.get(4 * offset)
+    return Origin(command=offset) if origin is None else replace(origin, command=offset)
 
 
 def _branches(origin: Origin) -> Exception:

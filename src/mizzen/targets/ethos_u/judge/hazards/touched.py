@@ -24,13 +24,13 @@ class Touched:
 
 
 def touched(program: Program) -> Iterator[Touched]:
-    """Return what each operation of a stream touches. E5xx, E604 to E613, E677 as the checker."""
+    """Return the bytes that each operation touches. E5xx, E604 to E613, E677 as the checker."""
     for step in steps(program, accelerator_of(program.hardware)):
         if not isinstance(step, Wait):
             yield Touched(tuple(_rows(step.reads)), tuple(_rows(step.writes)))
 
 
 def _rows(accesses: tuple[Access, ...]) -> Iterator[Touch]:
-    for row in accesses:
-        if row.place.kind is Kind.REGION:
-            yield row.place.index, row.bytes.intervals
+    for access in accesses:
+        if access.place.kind is Kind.REGION:
+            yield access.place.index, access.bytes.intervals

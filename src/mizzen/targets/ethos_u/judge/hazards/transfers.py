@@ -16,15 +16,15 @@ INDEX_BYTES = 4
 
 def transfer_u55(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
     """Return the transfer of a DMA_START of U55 or U65; rows are packed at the source."""
-    rows, planes = _counts(registers)
+    lines, planes = _counts(registers)
     length = registers.number("SET_DMA0_LEN")
-    skip = registers.number("SET_DMA0_SKIP0") if rows > 1 else 0
+    skip = registers.number("SET_DMA0_SKIP0") if lines > 1 else 0
     gap = registers.number("SET_DMA0_SKIP1") if planes > 1 else 0
-    row = length + skip
-    source = run(registers.number("SET_DMA0_SRC"), length * rows * planes)
+    row_bytes = length + skip
+    source = run(registers.number("SET_DMA0_SRC"), length * lines * planes)
     target = registers.number("SET_DMA0_DST")
-    found = grid(target, length, (rows, row), (planes, rows * row + gap))
-    return _transfer(registers, instruction, origin, source, footprint((found,)))
+    written = grid(target, length, (lines, row_bytes), (planes, lines * row_bytes + gap))
+    return _transfer(registers, instruction, origin, source, footprint((written,)))
 
 
 def transfer_u85(registers: Registers, instruction: Instruction, origin: Origin) -> Transfer:
@@ -36,31 +36,31 @@ def transfer_u85(registers: Registers, instruction: Instruction, origin: Origin)
 
 def _counts(registers: Registers) -> tuple[int, int]:
     mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
-    rows = registers.number("SET_DMA0_SIZE0") if mode != "D1" else 1
-    return rows, registers.number("SET_DMA0_SIZE1") if mode == "D3" else 1
+    lines = registers.number("SET_DMA0_SIZE0") if mode != "D1" else 1
+    return lines, registers.number("SET_DMA0_SIZE1") if mode == "D3" else 1
 
 
 def _end(registers: Registers, end: str) -> Footprint:
     mode = registers.choice("SET_DMA0_SRC_REGION", "stride_mode")
-    rows, planes = _counts(registers)
+    lines, planes = _counts(registers)
     named = registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") == "ENABLED"
     if named:
-        rows = registers.number("SET_DMA0_IDX_MAX") + 1
-    row = registers.number(f"SET_DMA0_{end}_STRIDE0") if named or mode != "D1" else 0
+        lines = registers.number("SET_DMA0_IDX_MAX") + 1
+    row_bytes = registers.number(f"SET_DMA0_{end}_STRIDE0") if named or mode != "D1" else 0
     plane = registers.number(f"SET_DMA0_{end}_STRIDE1") if mode == "D3" else 0
     start, length = registers.number(f"SET_DMA0_{end}"), registers.number("SET_DMA0_LEN")
-    return footprint((grid(start, length, (rows, row), (planes, plane)),))
+    return footprint((grid(start, length, (lines, row_bytes), (planes, plane)),))
 
 
 def _indices(registers: Registers) -> Iterator[Access]:
     modes = [registers.choice(f"SET_DMA0_{end}_REGION", "idx_mode") for end in ("SRC", "DST")]
     if "ENABLED" not in modes:
         return
-    rows, planes = _counts(registers)
-    row = INDEX_BYTES * rows
+    lines, planes = _counts(registers)
+    row_bytes = INDEX_BYTES * lines
     skip = registers.number("SET_DMA0_IDX_SKIP1") if planes > 1 else 0
-    found = grid(registers.number("SET_DMA0_IDX"), row, (planes, row + skip))
-    yield Access("indices", registers.region("SET_DMA0_IDX_REGION"), footprint((found,)))
+    read = grid(registers.number("SET_DMA0_IDX"), row_bytes, (planes, row_bytes + skip))
+    yield Access("indices", registers.region("SET_DMA0_IDX_REGION"), footprint((read,)))
 
 
 def _transfer(

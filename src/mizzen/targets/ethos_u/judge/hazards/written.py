@@ -50,22 +50,22 @@ class Written:
     def _add_grid(self, item: Grid) -> None:
         alike = self._grids.setdefault((item.step, item.stride), [])
         for place, other in enumerate(alike):
-            found = joined(item, other)
-            if found is other:
+            joint = joined(item, other)
+            if joint is other:
                 return
-            if found is not None:
+            if joint is not None:
                 del alike[place]
-                self._add(found)
+                self._add(joint)
                 return
         alike.append(item)
 
     def missing(self, bytes_: Footprint) -> Intervals:
         """Return the bytes of an access that are not in the set."""
-        found = EMPTY
+        missing = EMPTY
         for item in bytes_.grids:
             if not self._holds(item) and (rest := expanded((item,)) - self._near(item)):
-                found = found | rest
-        return found
+                missing = missing | rest
+        return missing
 
     def holds(self, bytes_: Footprint) -> bool:
         """Whether for each grid of an access one run or one grid of the set has all of it."""
@@ -77,11 +77,11 @@ class Written:
 
     def shared(self, bytes_: Footprint) -> Intervals:
         """Return the bytes of an access that are in the set."""
-        found = EMPTY
+        shared = EMPTY
         for item in bytes_.grids:
             if self._touches(item):
-                found = found | (expanded((item,)) & self._near(item))
-        return found
+                shared = shared | (expanded((item,)) & self._near(item))
+        return shared
 
     def remove(self, runs: Iterable[tuple[int, int]]) -> None:
         """Take runs of bytes, each its first and one past its last, out of the set."""
@@ -146,20 +146,20 @@ def joined(one: Grid, other: Grid) -> Grid | None:
 
 def _joined(low: Grid, high: Grid) -> Grid | None:
     """Join a grid with one that starts not before it, by the place of the second in the first."""
-    _, length, columns, step, rows, stride = low
-    row, rest = divmod(high.start - low.start, stride) if stride else (0, high.start - low.start)
+    _, length, columns, step, lines, stride = low
+    line, rest = divmod(high.start - low.start, stride) if stride else (0, high.start - low.start)
     column, at = divmod(rest, step)
-    wide, tall = max(columns, column + high.columns), max(rows, row + high.rows)
+    wide, tall = max(columns, column + high.columns), max(lines, line + high.rows)
     long = max(length, at + high.length)
-    if (long, wide, tall) == (length, columns, rows):
+    if (long, wide, tall) == (length, columns, lines):
         return low
-    if not (row or column or at) and (long, wide, tall) == (high.length, high.columns, high.rows):
+    if not (line or column or at) and (long, wide, tall) == (high.length, high.columns, high.rows):
         return high
     same_length = at == 0 and length == high.length
     same_columns = column == 0 and columns == high.columns
-    same_rows = row == 0 and rows == high.rows
+    same_rows = line == 0 and lines == high.rows
     grows = (
-        (same_length and same_columns and row <= rows)
+        (same_length and same_columns and line <= lines)
         or (same_length and same_rows and column <= columns)
         or (same_columns and same_rows and at <= length)
     )

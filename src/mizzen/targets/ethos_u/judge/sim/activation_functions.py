@@ -20,7 +20,7 @@ Lookup = Callable[[Array], Array]
 
 
 def functions(output: Output, table: Bytes | None) -> tuple[Lookup | None, Lookup | None]:
-    """Return what is applied before clipping, and what after it.
+    """Return the functions that are applied before clipping, and after it.
 
     Curves take int64 in units of 1/0x3000 and give Q0.15. Tables of entries and of segments take
     what the clipping's type holds.

@@ -46,7 +46,7 @@ def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
     constants; `settings` are the numbers that registers hold, without places and sizes of blocks;
     `operands` are digests of what made the bytes of each operand.
     """
-    found: dict[int, dict[str, Array]] = {}
+    constants: dict[int, dict[str, Array]] = {}
     makers = dict(makers_of(program, plan))
     for step in plan.steps:
         offset = 4 * (step.operation.where.origin.command or 0)
@@ -54,8 +54,8 @@ def constants_of(program: Program, plan: Plan) -> dict[int, dict[str, Array]]:
         if offset in makers:
             held[OPERANDS] = makers[offset]
         if held:
-            found[offset] = held
-    return found
+            constants[offset] = held
+    return constants
 
 
 def _held(program: Program, plan: Plan, step: Step, offset: int) -> Iterator[tuple[str, Array]]:

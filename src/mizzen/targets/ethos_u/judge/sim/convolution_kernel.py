@@ -154,10 +154,10 @@ class MatrixRun(_Bound):
     def __init__(self, kernel: ConvolutionKernel, memory: Memory, workspace: Workspace) -> None:
         super().__init__(kernel, memory, workspace)
         self.take_weights(kernel.weights)
-        row = self.width * max(len(self.matrix), self.depth)
-        self.rows = min(self.height, max(1, BLOCK_ELEMENTS // row))
+        row_elements = self.width * max(len(self.matrix), self.depth)
+        self.rows = min(self.height, max(1, BLOCK_ELEMENTS // row_elements))
         whole = self.rows == self.height
-        self.images = images_per_block(row * self.height, BLOCK_ELEMENTS) if whole else 1
+        self.images = images_per_block(row_elements * self.height, BLOCK_ELEMENTS) if whole else 1
         self.unrolled = not op_is_pointwise(self.op)
 
     def take_weights(self, weights: npt.NDArray[np.int16]) -> None:
@@ -246,15 +246,15 @@ class _DepthwiseRun(_Bound):
     def _sums(self, split: Array) -> Array:
         n = len(split)
         shape = (n, self.height, self.width, self.depth)
-        rows = (n, self.height, self.width // self.repeat, self.repeat * self.depth)
-        sums = self.workspace.take("sums", rows, self.dtype)
-        products = self.workspace.take("products", rows, self.dtype)
+        flat = (n, self.height, self.width // self.repeat, self.repeat * self.depth)
+        sums = self.workspace.take("sums", flat, self.dtype)
+        products = self.workspace.take("products", flat, self.dtype)
         step = self.op.kernel.stride_y
         for index, (y, x, weights) in enumerate(self.taps):
             column, phase = divmod(x, self.phases)
             last = y + (self.height - 1) * step + 1
             seen = split[:, y:last:step, phase, column : column + self.width]
-            np.multiply(seen.reshape(rows), weights, out=products if index else sums)
+            np.multiply(seen.reshape(flat), weights, out=products if index else sums)
             if index:
                 np.add(sums, products, out=sums)
         return sums.reshape(shape)

@@ -19,12 +19,12 @@ Array = npt.NDArray[Any]
 def transfers(op: Dma) -> Iterator[tuple[int, int]]:
     """Return the source and destination offset of each run of `op.length` bytes."""
     for plane in range(op.planes):
-        for row in range(op.rows):
-            yield _start(op.source, plane, row), _start(op.destination, plane, row)
+        for line in range(op.rows):
+            yield _start(op.source, plane, line), _start(op.destination, plane, line)
 
 
-def _start(end: DmaEnd, plane: int, row: int) -> int:
-    return end.offset + plane * end.plane_stride + row * end.row_stride
+def _start(end: DmaEnd, plane: int, line: int) -> int:
+    return end.offset + plane * end.plane_stride + line * end.row_stride
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class _IndexedRun:
                 "range",
             )
         if self.op.indices.scatters:
-            for row, index in enumerate(indices):
-                destination[index] = source[row]
+            for place, index in enumerate(indices):
+                destination[index] = source[place]
         else:
             destination[...] = source[indices]
 

@@ -1,4 +1,4 @@
-"""The fast weight format of Ethos-U85: entries of 8, 4 or 2 bits behind a header."""
+"""The fast weight format of Ethos-U85: entries of 8, 4 or 2 bits after a header."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mizzen.diagnostics import fail
 
 HEADER_BYTES = 32
 ADJUST_BYTE = 13
-"""Where the zero adjustment is, behind two flags and 102 zeros."""
+"""Where the zero adjustment is, after two flags and 102 zeros."""
 ENTRIES, ENTRY_BITS = 16, 9
 
 

@@ -120,8 +120,8 @@ class Finish:
 
     def _scaled(self, accumulators: Array) -> Array:
         depth = accumulators.shape[3]
-        rows = accumulators.size // (depth * self._repeat)
-        shape = (rows, self._repeat * depth)
+        lines = accumulators.size // (depth * self._repeat)
+        shape = (lines, self._repeat * depth)
         v = self._workspace.take("scaled", shape, np.int64)
         np.copyto(v, accumulators.reshape(shape), casting="unsafe")
         if self._scaling is None:

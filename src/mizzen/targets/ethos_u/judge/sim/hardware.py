@@ -36,6 +36,12 @@ def hardware_of(identity: HardwareId | None) -> Hardware:
 
     Raises E604 without a CONFIG word, E605 for one that no accelerator has.
     """
-    row = accelerator_of(identity)
-    internal = LUT_RAM_BYTES if row.shram_kib is None else row.shram_kib * 1024 // row.cores
-    return Hardware(row.arch, row.macs, row.cores, internal, row.weight_streams)
+    accelerator = accelerator_of(identity)
+    internal = (
+        LUT_RAM_BYTES
+        if accelerator.shram_kib is None
+        else accelerator.shram_kib * 1024 // accelerator.cores
+    )
+    return Hardware(
+        accelerator.arch, accelerator.macs, accelerator.cores, internal, accelerator.weight_streams
+    )

@@ -152,24 +152,24 @@ INFERRED = (
                  _rounds(Rounding.ASYMMETRIC)),
 )
 # fmt: on
-BRANCH = next(row for row in INFERRED if row.code == "N665")
-WRITTEN_WEIGHTS = next(row for row in INFERRED if row.code == "N686")
+BRANCH = next(path for path in INFERRED if path.code == "N665")
+WRITTEN_WEIGHTS = next(path for path in INFERRED if path.code == "N686")
 
 
 def inferred(operation: Operation, arch: Arch) -> list[Diagnostic]:
     """Return a note for every inferred path that `operation` takes on an architecture."""
     return [
-        note(row, operation.where)
-        for row in INFERRED
-        if arch in row.archs and row.applies(operation)
+        note(path, operation.where)
+        for path in INFERRED
+        if arch in path.archs and path.applies(operation)
     ]
 
 
-def note(row: InferredPath, where: Where) -> Diagnostic:
+def note(path: InferredPath, where: Where) -> Diagnostic:
     """Say that a command takes an inferred path."""
     return Diagnostic(
-        row.code,
-        f"{where.name}: the meaning of this is inferred: {row.what}",
+        path.code,
+        f"{where.name}: the meaning of this is inferred: {path.what}",
         Severity.NOTE,
         where.origin,
         help="compare with hardware before you rely on the result",

@@ -93,17 +93,19 @@ class _NamedBytes:
             for region, used in plan.used_bytes.items()
             if region not in program.constants
         }
-        for place, row in enumerate(program.inputs):
-            names = self._names.get(row.region)
+        for place, tensor in enumerate(program.inputs):
+            names = self._names.get(tensor.region)
             if names is not None:
-                held = names[row.offset : row.offset + row.size_bytes]
+                held = names[tensor.offset : tensor.offset + tensor.size_bytes]
                 held[...] = _named(INPUT | place << PLACE_BITS, len(held))
 
     def read(self, operation: Operation, has_constant_weights: bool) -> Iterator[Names]:
         """Return the names of what an operation takes, map by map, in the order of its elements."""
         yield from (self._map(fm) for fm in operands_of(operation) if fm.region > FIRST_CHAIN)
         if isinstance(operation, Convolution) and not has_constant_weights:
-            yield from (self._run(row.region, row.offset, row.length) for row in operation.weights)
+            yield from (
+                self._run(each.region, each.offset, each.length) for each in operation.weights
+            )
         if isinstance(operation, Dma) and operation.indices is not None:
             stream = operation.indices.stream
             yield self._run(stream.region, stream.offset, stream.length)
@@ -111,8 +113,8 @@ class _NamedBytes:
 
     def _indexed(self, op: Dma, indices: Indices) -> Iterator[Names]:
         """Return the names of all bytes that rows may be taken from, plane by plane."""
-        rows = op.rows if indices.scatters else indices.greatest + 1
-        reach = (rows - 1) * op.source.row_stride
+        lines = op.rows if indices.scatters else indices.greatest + 1
+        reach = (lines - 1) * op.source.row_stride
         for plane in range(op.planes):
             first = op.source.offset + plane * op.source.plane_stride
             yield self._run(op.source.region, first + min(reach, 0), abs(reach) + op.length)
@@ -147,12 +149,12 @@ class _NamedBytes:
 
     def _scatter(self, op: Dma, number: int) -> None:
         assert op.indices is not None
-        rows = op.indices.greatest + 1 if op.indices.scatters else op.rows
+        lines = op.indices.greatest + 1 if op.indices.scatters else op.rows
         end = op.destination
         for plane in range(op.planes):
-            for row in range(rows):
-                start = end.offset + plane * end.plane_stride + row * end.row_stride
-                names = _named(number << PLACE_BITS | (plane * rows + row) * op.length, op.length)
+            for line in range(lines):
+                start = end.offset + plane * end.plane_stride + line * end.row_stride
+                names = _named(number << PLACE_BITS | (plane * lines + line) * op.length, op.length)
                 self._names[end.region][start : start + op.length] = names
 
     def move(self, op: Dma) -> None:
@@ -180,8 +182,8 @@ def _part(dense: Names, fm: FeatureMap, piece: Piece) -> Names:
     size = fm.dtype.itemsize
     part = dense[piece.ys, piece.xs, piece.cs.start * size : piece.cs.stop * size]
     height, width, columns = piece.counts
-    row, column, byte = part.strides
+    row_bytes, column, byte = part.strides
     shape = height, width, columns, piece.cell_bytes
     return np.lib.stride_tricks.as_strided(
-        part, shape, (row, column, piece.cell_bytes * byte, byte)
+        part, shape, (row_bytes, column, piece.cell_bytes * byte, byte)
     )

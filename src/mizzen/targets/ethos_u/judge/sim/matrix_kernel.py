@@ -105,11 +105,11 @@ class _MatrixProductRun:
             self.output.commit(start, stop)
 
     def _product(self, start: int, stop: int) -> Array:
-        n, rows = stop - start, self.height * self.width
-        left = self.input.load(start, stop).reshape(n, rows, -1)
+        n, lines = stop - start, self.height * self.width
+        left = self.input.load(start, stop).reshape(n, lines, -1)
         right = self.weights.load(start, stop).astype(self.dtype)
         right -= self.op.weights.zero_point
         right = right.reshape(n, self.depth, -1).transpose(0, 2, 1)
-        product = self.workspace.take("sums", (n, rows, self.depth), self.dtype)
+        product = self.workspace.take("sums", (n, lines, self.depth), self.dtype)
         np.matmul(left, right, out=product)
         return product.reshape(n, self.height, self.width, self.depth)

@@ -81,26 +81,26 @@ def pieces(fm: FeatureMap) -> tuple[Piece, ...]:
 
 
 def _stacked(fm: FeatureMap) -> tuple[Piece, ...]:
-    found: list[Piece] = []
+    parts: list[Piece] = []
     ends = [min(end, fm.height) for end in (fm.height_0, fm.height_1, fm.height)]
     start = 0
     for end, base in zip(ends, fm.bases, strict=False):
         if start < end:
-            found += _tile(fm, slice(start, end), slice(0, fm.width), base)
+            parts += _tile(fm, slice(start, end), slice(0, fm.width), base)
             start = end
-    return tuple(found)
+    return tuple(parts)
 
 
 def _quartered(fm: FeatureMap) -> tuple[Piece, ...]:
-    found: list[Piece] = []
+    parts: list[Piece] = []
     split = min(fm.width_0, fm.width)
     columns = [(0, split, fm.height_0, 0), (split, fm.width, fm.height_1, 1)]
     for x, x_end, height, tile in columns:
-        rows = min(height, fm.height)
-        for y, y_end, base in ((0, rows, fm.bases[tile]), (rows, fm.height, fm.bases[tile + 2])):
+        lines = min(height, fm.height)
+        for y, y_end, base in ((0, lines, fm.bases[tile]), (lines, fm.height, fm.bases[tile + 2])):
             if x < x_end and y < y_end:
-                found += _tile(fm, slice(y, y_end), slice(x, x_end), base)
-    return tuple(found)
+                parts += _tile(fm, slice(y, y_end), slice(x, x_end), base)
+    return tuple(parts)
 
 
 def _tile(fm: FeatureMap, ys: slice, xs: slice, base: int) -> list[Piece]:
@@ -111,15 +111,15 @@ def _tile(fm: FeatureMap, ys: slice, xs: slice, base: int) -> list[Piece]:
         return [Piece(ys, xs, slice(0, fm.depth), base, fm.depth * size, counts, strides)]
     whole = fm.depth // BRICK
     strides = (fm.stride_y, BRICK * size, fm.stride_c)
-    found: list[Piece] = []
+    parts: list[Piece] = []
     if whole:
         counts = (height, width, whole)
-        found.append(Piece(ys, xs, slice(0, whole * BRICK), base, BRICK * size, counts, strides))
+        parts.append(Piece(ys, xs, slice(0, whole * BRICK), base, BRICK * size, counts, strides))
     if rest := fm.depth - whole * BRICK:
         cs, counts = slice(whole * BRICK, fm.depth), (height, width, 1)
         offset = base + whole * fm.stride_c
-        found.append(Piece(ys, xs, cs, offset, rest * size, counts, strides))
-    return found
+        parts.append(Piece(ys, xs, cs, offset, rest * size, counts, strides))
+    return parts
 
 
 class OutsideRegionError(MizzenError):
@@ -150,8 +150,8 @@ class Memory:
         self.regions: dict[int, npt.NDArray[np.uint8]] = dict(held or {})
         for region, size in sizes.items():
             if region not in constants and region not in self.regions:
-                row = -(-max(size, 1) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-                self.regions[region] = np.zeros((batch, row), np.uint8)
+                room = -(-max(size, 1) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+                self.regions[region] = np.zeros((batch, room), np.uint8)
 
     def cells(self, region: int, piece: Piece) -> Array:
         """The piece as opaque cells `[batch, y, x, c]`, a view of memory."""
@@ -168,8 +168,8 @@ class Memory:
         """The map as a typed view `[batch, H, W, C]` with dense rows, if it lies so in memory."""
         size = fm.dtype.itemsize
         covers = piece.cell_bytes == fm.depth * size and piece.counts[0] == fm.height
-        row = piece.strides[1] == fm.depth * size or fm.width == 1
-        if not (covers and row and piece.counts[1] == fm.width):
+        is_dense = piece.strides[1] == fm.depth * size or fm.width == 1
+        if not (covers and is_dense and piece.counts[1] == fm.width):
             return None
         buffer, stride = self._buffer(fm.region)
         strides = (stride, fm.stride_y, fm.depth * size, size)

@@ -1,7 +1,7 @@
 """Operations as the simulator executes them: everything an `OP_` command takes from registers.
 
 Plain data, resolved once from the register file; sizes in elements, strides and bases in bytes.
-What differs between architectures is resolved too: an operation means the same whoever started it.
+What differs between architectures is resolved too: an operation means the same whatever started it.
 """
 
 from __future__ import annotations

@@ -170,13 +170,13 @@ class _Planner:
     def _add(self, operation: Operation) -> None:
         if kernel := self._kernel(operation):
             self._result.steps.append(Step(operation, kernel))
-        for found in inferred(operation, self._hardware.arch):
-            self._say(found)
+        for diagnostic in inferred(operation, self._hardware.arch):
+            self._say(diagnostic)
 
-    def _say(self, found: Diagnostic) -> None:
+    def _say(self, diagnostic: Diagnostic) -> None:
         """Say the same only once."""
-        if all(known.code != found.code for known in self._result.diagnostics):
-            self._result.diagnostics.append(found)
+        if all(known.code != diagnostic.code for known in self._result.diagnostics):
+            self._result.diagnostics.append(diagnostic)
 
     def _branch(self, instruction: Instruction, following: int, places: dict[int, int]) -> int:
         """Return the place of the next command: forward, or the plan would have no end."""
@@ -274,11 +274,11 @@ class _Planner:
     def _check_chain(self, fm: FeatureMap, where: Where) -> None:
         written = self._chains.get(fm.region)
         if written is None or (written.shape, written.dtype) != (fm.shape, fm.dtype):
-            found = f"{written.shape} of {written.dtype}" if written else "nothing"
+            held = f"{written.shape} of {written.dtype}" if written else "nothing"
             raise fail(
                 "E615",
                 f"{where.name}: chain buffer {FIRST_CHAIN - fm.region} must hold a map {fm.shape} "
-                f"of {fm.dtype}, and holds {found}",
+                f"of {fm.dtype}, and holds {held}",
                 origin=where.origin,
                 help="the command stream is damaged; compile it again",
             )
@@ -335,9 +335,9 @@ class _Planner:
         """Tell whether the weights were written, and not all of them by transfers of constants."""
         if op.depthwise or self._hardware.arch is Arch.U85:
             return False
-        for row in op.weights:
-            self._layout.check_range(row.region, row.offset, row.length, op.where)
-        places = [(row.region, row.offset, row.length) for row in op.weights]
+        for stream in op.weights:
+            self._layout.check_range(stream.region, stream.offset, stream.length, op.where)
+        places = [(each.region, each.offset, each.length) for each in op.weights]
         return all(self._known.is_written(*place) for place in places) and any(
             self._known.read(*place) is None for place in places
         )
@@ -430,9 +430,9 @@ class _Planner:
                 (op.source, not indices.scatters, False),
                 (op.destination, indices.scatters, True),
             ):
-                rows = indices.greatest + 1 if named else op.rows
+                lines = indices.greatest + 1 if named else op.rows
                 first = end.offset + plane * end.plane_stride
-                last = first + (rows - 1) * end.row_stride
+                last = first + (lines - 1) * end.row_stride
                 low, high = min(first, last), max(first, last) + op.length
                 self._layout.check_range(end.region, low, high - low, op.where, written=written)
                 if written:

@@ -154,12 +154,12 @@ class _PoolingRun:
 
 def window_counts(kernel: Kernel, height: int, width: int) -> npt.NDArray[np.int64]:
     """Count the elements of each window that are not padding, `[height, width, 1]`."""
-    rows, columns = extent(kernel, height, width)
+    lines, columns = extent(kernel, height, width)
     y = np.arange(height)[:, None] * kernel.stride_y - kernel.pad_top
     x = np.arange(width)[:, None] * kernel.stride_x - kernel.pad_left
     y = y + np.arange(kernel.height) * kernel.dilation_y
     x = x + np.arange(kernel.width) * kernel.dilation_x
-    in_rows = ((y >= 0) & (y < rows)).sum(axis=1)
+    in_rows = ((y >= 0) & (y < lines)).sum(axis=1)
     in_columns = ((x >= 0) & (x < columns)).sum(axis=1)
     return (in_rows[:, None] * in_columns)[:, :, None]
 

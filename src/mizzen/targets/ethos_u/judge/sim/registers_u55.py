@@ -288,15 +288,15 @@ class RegistersU55(Registers):
         mode = self._choice("SET_DMA0_SRC_REGION", "stride_mode")
         strided, planar = mode in ("D2", "D3"), mode == "D3"
         length = self._number("SET_DMA0_LEN")
-        rows = self._number("SET_DMA0_SIZE0") if strided else 1
-        row = length + (self._number("SET_DMA0_SKIP0") if strided else 0)
-        plane = rows * row + (self._number("SET_DMA0_SKIP1") if planar else 0)
+        lines = self._number("SET_DMA0_SIZE0") if strided else 1
+        row_bytes = length + (self._number("SET_DMA0_SKIP0") if strided else 0)
+        plane = lines * row_bytes + (self._number("SET_DMA0_SKIP1") if planar else 0)
         return Dma(
             where=where,
-            source=self._dma_end("SRC", rows * length, length),
-            destination=self._dma_end("DST", plane, row),
+            source=self._dma_end("SRC", lines * length, length),
+            destination=self._dma_end("DST", plane, row_bytes),
             length=length,
-            rows=rows,
+            rows=lines,
             planes=self._number("SET_DMA0_SIZE1") if planar else 1,
         )
 

@@ -433,15 +433,15 @@ class RegistersU85(Registers):
     def _dma(self, where: Where) -> Dma:
         mode = self._choice("SET_DMA0_SRC_REGION", "stride_mode")
         strided, planar = mode in ("D2", "D3"), mode == "D3"
-        rows = self._number("SET_DMA0_SIZE0") if strided else 1
+        lines = self._number("SET_DMA0_SIZE0") if strided else 1
         return Dma(
             where=where,
             source=self._dma_end("SRC", strided=strided, planar=planar),
             destination=self._dma_end("DST", strided=strided, planar=planar),
             length=self._number("SET_DMA0_LEN"),
-            rows=rows,
+            rows=lines,
             planes=self._number("SET_DMA0_SIZE1") if planar else 1,
-            indices=self._indices(rows, planar=planar),
+            indices=self._indices(lines, planar=planar),
         )
 
     def _dma_end(self, end: str, *, strided: bool, planar: bool) -> DmaEnd:
@@ -456,7 +456,7 @@ class RegistersU85(Registers):
             self._number(f"SET_DMA0_{end}_STRIDE0") if strided else 0,
         )
 
-    def _indices(self, rows: int, *, planar: bool) -> Indices | None:
+    def _indices(self, lines: int, *, planar: bool) -> Indices | None:
         gathers, scatters = (
             self._choice(f"SET_DMA0_{end}_REGION", "idx_mode") == "ENABLED"
             for end in ("SRC", "DST")
@@ -468,9 +468,9 @@ class RegistersU85(Registers):
         skip = self._number("SET_DMA0_IDX_SKIP1") if planar else 0
         return Indices(
             stream=Stream(
-                self._region("SET_DMA0_IDX_REGION"), self._number("SET_DMA0_IDX"), 4 * rows
+                self._region("SET_DMA0_IDX_REGION"), self._number("SET_DMA0_IDX"), 4 * lines
             ),
-            plane_stride=4 * rows + skip,
+            plane_stride=4 * lines + skip,
             greatest=self._number("SET_DMA0_IDX_MAX"),
             scatters=scatters,
         )

@@ -77,8 +77,8 @@ class _ResizeRun:
             stop = min(start + self.images, self.batch)
             images = self.view.load(start, stop).astype(np.int64) - self.op.ifm.zero_point
             if self.op.mode is Interpolation.BILINEAR:
-                rows = _mixed(images, self.rows, 1)
-                values = _mixed(rows, self.columns, 2)
+                mixed = _mixed(images, self.rows, 1)
+                values = _mixed(mixed, self.columns, 2)
             else:
                 values = images[:, self.rows.places[0]][:, :, self.columns.places[0]]
             self.finish(values << VALUE_BITS, self.output.target(start, stop))

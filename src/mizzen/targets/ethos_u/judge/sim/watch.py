@@ -32,7 +32,7 @@ class Watch:
         return {offset: np.concatenate(parts) for offset, parts in self._seen.items()}
 
     def bind(self, steps: Sequence[Step], memory: Memory, workspace: Workspace) -> list[Run]:
-        """Return the steps' runs, with one that copies behind each that is watched."""
+        """Return the steps' runs, with one that copies after each that is watched."""
         runs: list[Run] = []
         for step in steps:
             runs.append(step.kernel.bind(memory, workspace))

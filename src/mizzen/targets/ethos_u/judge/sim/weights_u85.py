@@ -121,18 +121,18 @@ def _subkernels(layout: LayoutU85) -> Iterator[list[Element]]:
     height, width = SUBKERNEL // layout.dilation_y, SUBKERNEL // layout.dilation_x
     for x in range(0, layout.kernel_width, width):
         for y in range(0, layout.kernel_height, height):
-            rows = range(y, min(y + height, layout.kernel_height))
+            lines = range(y, min(y + height, layout.kernel_height))
             columns = range(x, min(x + width, layout.kernel_width))
-            yield _padded(layout, list(_elements(layout, rows, columns)))
+            yield _padded(layout, list(_elements(layout, lines, columns)))
 
 
-def _elements(layout: LayoutU85, rows: range, columns: range) -> Iterator[Element]:
+def _elements(layout: LayoutU85, lines: range, columns: range) -> Iterator[Element]:
     """Walk a sub-kernel, phase of the stride by phase, back and forth along its rows."""
     phased = layout.part_kernel or layout.depthwise
     step_y, step_x = (layout.stride_y, layout.stride_x) if phased else (1, 1)
-    for phase_y in range(min(step_y, len(rows))):
+    for phase_y in range(min(step_y, len(lines))):
         for phase_x in range(min(step_x, len(columns))):
-            for turn, y in enumerate(rows[phase_y::step_y]):
+            for turn, y in enumerate(lines[phase_y::step_y]):
                 line = columns[phase_x::step_x]
                 yield from ((y, x) for x in (reversed(line) if turn % 2 else line))
 

@@ -85,10 +85,10 @@ class PaddedInput:
 
 def extent(kernel: Kernel, height: int, width: int) -> tuple[int, int]:
     """Rows and columns that the window slides over for an output of `height` x `width`."""
-    rows = (height - 1) * kernel.stride_y + kernel.dilated_height
+    lines = (height - 1) * kernel.stride_y + kernel.dilated_height
     columns = (width - 1) * kernel.stride_x + kernel.dilated_width
     return (
-        rows - kernel.pad_top - kernel.pad_bottom,
+        lines - kernel.pad_top - kernel.pad_bottom,
         columns - kernel.pad_left - kernel.pad_right,
     )
 
@@ -96,15 +96,15 @@ def extent(kernel: Kernel, height: int, width: int) -> tuple[int, int]:
 def windows(padded: Array, kernel: Kernel, height: int, width: int) -> Array:
     """View `padded` `[n, H, W, C]` as windows `[n, height, width, kh, kw, C]`, without a copy."""
     n, _, _, depth = padded.shape
-    batch, row, column, element = padded.strides
+    batch, row_bytes, column, element = padded.strides
     return as_strided(
         padded,
         (n, height, width, kernel.height, kernel.width, depth),
         (
             batch,
-            row * kernel.stride_y,
+            row_bytes * kernel.stride_y,
             column * kernel.stride_x,
-            row * kernel.dilation_y,
+            row_bytes * kernel.dilation_y,
             column * kernel.dilation_x,
             element,
         ),

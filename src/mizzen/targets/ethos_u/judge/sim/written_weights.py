@@ -56,8 +56,8 @@ class _WrittenWeightsRun:
     def _weights(self, image: int) -> Weights:
         op = self._product.op
         streams = [
-            self._memory.bytes(row.region, row.offset, row.length)[image].tobytes()
-            for row in op.weights
+            self._memory.bytes(stream.region, stream.offset, stream.length)[image].tobytes()
+            for stream in op.weights
         ]
         try:
             return op.layout.arrange(decoding.decode(streams))

@@ -2,7 +2,7 @@
 
 It is an event simulation: the front end starts operations in order; kernels go block by block
 through input, MAC array, weight decoder, output unit and writing; transfers run beside them; all
-share the buses of a system configuration. So it judges any stream, whoever made it, and never sees
+share the buses of a system configuration. So it judges any stream, whatever made it, and never sees
 what its compiler thought.
 
 It must not know how a stream is made, nor compute what a stream computes. Every constant of it is a

@@ -58,7 +58,7 @@ BlockCycles = Callable[[Shape], ArrayCycles]
 
 
 def array_of(work: KernelWork, macs: int, weight_streams: int) -> BlockCycles:
-    """Return what says how long a block of a size takes, all slabs of input channels with it.
+    """Return a function that tells how long a block takes, all slabs of input channels with it.
 
     macs  of a core
     """
@@ -95,8 +95,8 @@ def _u55(work: KernelWork, macs: int) -> BlockCycles:
     if work.kind is WorkKind.DEPTHWISE:
         slot = slot * work.input_bits // BITS
     decode = 0 if work.kind is WorkKind.REDUCE_SUM else SLOTS * unit[2]
-    row = DELAYS.get(macs, LONGEST_PIPELINE)
-    pause = row.wide if work.wide else row.word
+    delays = DELAYS.get(macs, LONGEST_PIPELINE)
+    pause = delays.wide if work.wide else delays.word
 
     def cycles(block: Shape) -> ArrayCycles:
         plane = up(block[0], unit[0]) * up(block[1], unit[1])
@@ -141,7 +141,7 @@ def _u85(work: KernelWork, weight_streams: int) -> BlockCycles:
     each = used * max(1, work.input_bits // BITS) / (2 if work.sparse else 1)
     unit, deepest = work.microblock, work.blocks.shape[2]
     rate = 0.0
-    weights = sum(row.bytes_ for row in work.streams if row.what == "weights")
+    weights = sum(stream.bytes_ for stream in work.streams if stream.what == "weights")
     if weights:
         bits = 8 * weights / (stored * up(deepest, unit[2]) * unit[2])
         rate = decoder_rate(bits) * weight_streams

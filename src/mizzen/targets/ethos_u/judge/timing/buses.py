@@ -62,7 +62,7 @@ class Moves:
 
 
 def uses_of(work: KernelWork, machine: Machine) -> tuple[tuple[BusUse, ...], Moves]:
-    """Return what an operation has on the buses, and what a block has."""
+    """Return the traffic of an operation on the buses, and of a block."""
     inputs = list(_inputs(work, machine))
     output = _output(work, machine)
     constants = list(_constants(work, machine))
@@ -86,7 +86,7 @@ def uses_of(work: KernelWork, machine: Machine) -> tuple[tuple[BusUse, ...], Mov
 
 
 def transfer_uses(work: TransferWork, machine: Machine) -> Iterator[BusUse]:
-    """Return what a transfer has on the buses."""
+    """Return the traffic of a transfer on the buses."""
     held = Held.TRANSFER if machine.bus(work.destination.place) else Held.TABLE
     buffers = _buffers(machine)
     room = None if buffers is None else buffers.transfer * BUFFER_UNIT_BYTES
@@ -152,16 +152,16 @@ def _output(work: KernelWork, machine: Machine) -> tuple[BusUse, Moved] | None:
 
 def _constants(work: KernelWork, machine: Machine) -> Iterator[BusUse]:
     times, buffers = refetches(work), _buffers(machine)
-    for row in work.streams:
-        bus = machine.bus(row.place)
-        if bus is not None and row.bytes_:
-            held = Held.WEIGHTS if row.what == "weights" else Held.SCALES
+    for stream in work.streams:
+        bus = machine.bus(stream.place)
+        if bus is not None and stream.bytes_:
+            held = Held.WEIGHTS if stream.what == "weights" else Held.SCALES
             room = None if buffers is None else _room(work, held, buffers)
-            yield _reading(bus, held, times * row.bytes_, row.bytes_, room)
+            yield _reading(bus, held, times * stream.bytes_, stream.bytes_, room)
 
 
 def _run_bytes(moved: Moved) -> float:
-    """Return the length of runs; behind one that is alone nothing waits for its burst."""
+    """Return the length of runs; after one that is alone nothing waits for its burst."""
     return moved.run_bytes if moved.bytes_ > moved.run_bytes else math.inf
 
 

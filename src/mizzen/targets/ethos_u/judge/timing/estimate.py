@@ -20,6 +20,6 @@ def estimate(program: Program, configuration: EthosUConfiguration) -> list[Timed
     steps = list(work_of(program, accelerator_of(program.hardware)))
     timeline = Timeline(machine)
     timeline.run(steps)
-    for row, cycles in zip(timeline.operations, vela_cycles(steps, machine), strict=True):
-        row.vela_cycles, row.vela_npu_cycles = cycles.total, cycles.npu
+    for operation, cycles in zip(timeline.operations, vela_cycles(steps, machine), strict=True):
+        operation.vela_cycles, operation.vela_npu_cycles = cycles.total, cycles.npu
     return timeline.operations

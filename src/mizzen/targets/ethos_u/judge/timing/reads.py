@@ -40,7 +40,7 @@ class Moved:
 
 
 def reads_of(work: KernelWork, beat_bytes: int) -> Iterator[Moved]:
-    """Return what is read of each input; beats of so many bytes are read whole."""
+    """Return the bytes read of each input; beats of so many bytes are read whole."""
     for item in work.blocks.inputs:
         axes = [_extents(work.blocks, item, axis) for axis in range(3)]
         times = len(work.subkernels)
@@ -50,7 +50,7 @@ def reads_of(work: KernelWork, beat_bytes: int) -> Iterator[Moved]:
 
 
 def write_of(work: KernelWork, beat_bytes: int) -> Moved | None:
-    """Return what is written; None where nothing is."""
+    """Return the bytes written; None where nothing is."""
     result = work.blocks.result
     if result is None:
         return None
@@ -63,7 +63,7 @@ def write_of(work: KernelWork, beat_bytes: int) -> Moved | None:
 
 
 def _extents(blocks: Blocks, item: Input, axis: int) -> Extents:
-    """Return what the blocks along one axis need of an input along it."""
+    """Return the extents of an input that the blocks along one axis need."""
     size, step, extent = blocks.shape[axis], blocks.block[axis], item.map.shape[axis]
     edges = [(at, min(size, at + step)) for at in range(0, size, step)]
     match item.window:
@@ -83,17 +83,17 @@ def _extents(blocks: Blocks, item: Input, axis: int) -> Extents:
 
 def _in_parts(work: KernelWork, window: Sliding, axes: list[Extents]) -> list[Extents]:
     """Return the extents under a part of a kernel that is done in parts."""
-    found: list[Extents] = []
+    under: list[Extents] = []
     for axis, step, extents in zip((window.y, window.x), work.blocks.block, axes, strict=False):
         most = ((step - 1) * axis.stride + min(axis.extent, SUBKERNEL)) // axis.upscale
-        found.append([(low, min(high, low + max(most, 1))) for low, high in extents])
-    return found
+        under.append([(low, min(high, low + max(most, 1))) for low, high in extents])
+    return under
 
 
 def _moved(fm: Map, axes: list[Extents], times: int, beat_bytes: int) -> Moved:
-    rows, columns, depths = axes
+    lines, columns, depths = axes
     size = fm.element_bytes
-    height = [high - low for low, high in rows]
+    height = [high - low for low, high in lines]
     if fm.bricks:
         deep = [(-(-high // BRICK) - low // BRICK) * BRICK * size for low, high in depths]
         width = [high - low for low, high in columns]
@@ -121,5 +121,5 @@ def refetches(work: KernelWork) -> int:
     """Return how often weights and scales are read: once for each block in height and width."""
     if work.kind not in (WorkKind.CONVOLUTION, WorkKind.DEPTHWISE):
         return 1
-    rows, columns, _ = work.blocks.counts
-    return rows * columns
+    lines, columns, _ = work.blocks.counts
+    return lines * columns

@@ -148,35 +148,35 @@ def _blocks(work: KernelWork, machine: Machine, moves: Moves) -> _Sums:
     return sums
 
 
-def _block(found: ArrayCycles, output: float, share: float, moves: Moves, jobs: int) -> _Block:
+def _block(array: ArrayCycles, output: float, share: float, moves: Moves, jobs: int) -> _Block:
     """Return a block's cycles; it is `share` of the largest.
 
     Buffers are free again when the array has done what they hold, and a block ends when it is
     written, so that latency shows where blocks are short.
     """
-    busy = max(found.mac + found.delay, found.decode)
+    busy = max(array.mac + array.delay, array.decode)
     fetch = jobs * (moves.fetch_latency + moves.fetch * share)
     write = moves.write_latency + moves.write * share
     turn = max((fetch + busy) / BUFFERS, (fetch + busy + output + write) / IN_FLIGHT)
-    return _Block(found, busy, output, turn)
+    return _Block(array, busy, output, turn)
 
 
 def _attribute(
     causes: defaultdict[Reason, float], block: _Block, count: int, ideal: float, port: Port | None
 ) -> None:
     """Say what some blocks of one size are waited for."""
-    found, time = block.array, count * block.time
+    array, time = block.array, count * block.time
     if block.time > max(block.busy, block.output):
         causes[(Cause.FILL, None) if port is None else (Cause.MEMORY, port)] += time
     elif block.time > block.busy:
         causes[Cause.OUTPUT, None] += time
-    elif found.decode > found.mac + found.delay:
+    elif array.decode > array.mac + array.delay:
         causes[Cause.WEIGHTS, None] += time
     else:
-        useful = min(ideal, found.mac)
+        useful = min(ideal, array.mac)
         causes[Cause.MAC, None] += count * useful
-        causes[Cause.ROUNDING, None] += count * (found.mac - useful)
-        causes[Cause.FILL, None] += count * found.delay
+        causes[Cause.ROUNDING, None] += count * (array.mac - useful)
+        causes[Cause.FILL, None] += count * array.delay
 
 
 def _ideal(work: KernelWork, machine: Machine) -> float:
@@ -192,8 +192,8 @@ def _sizes(work: KernelWork) -> Iterator[tuple[Shape, int]]:
     axes: list[list[tuple[int, int]]] = []
     for size, step in zip(work.blocks.shape, work.blocks.block, strict=True):
         whole, rest = divmod(size, step)
-        axes.append([row for row in ((step, whole), (rest, 1)) if row[0] and row[1]])
-    for high, rows in axes[0]:
+        axes.append([pair for pair in ((step, whole), (rest, 1)) if pair[0] and pair[1]])
+    for high, lines in axes[0]:
         for wide, columns in axes[1]:
             for deep, slices in axes[2]:
-                yield (high, wide, deep), rows * columns * slices
+                yield (high, wide, deep), lines * columns * slices

@@ -133,7 +133,7 @@ class Timeline:
             default=0,
         )
         alone = max([inside_cycles(work, self._machine), *occupied(uses).values()])
-        start = max([start, *(row.end for row in self._transfers[-1:])])
+        start = max([start, *(earlier.end for earlier in self._transfers[-1:])])
         timed = Timed(work, uses, start, start + latency + alone)
         self.operations.append(timed)
         self._transfers.append(timed)
@@ -207,12 +207,12 @@ class Timeline:
 
 
 def _beside(steps: Sequence[Step], machine: Machine) -> dict[int, list[BusUse]]:
-    """Return what transfers have on the buses beside each kernel operation, by its place.
+    """Return the traffic of transfers on the buses beside each kernel operation, by its place.
 
     A transfer is beside the last operation before it, unless that is waited for; then it is beside
     the next one, unless the transfer is waited for before.
     """
-    found: defaultdict[int, list[BusUse]] = defaultdict(list)
+    beside: defaultdict[int, list[BusUse]] = defaultdict(list)
     at_work: int | None = None
     moving: list[BusUse] = []
     for place, step in enumerate(steps):
@@ -226,13 +226,13 @@ def _beside(steps: Sequence[Step], machine: Machine) -> dict[int, list[BusUse]]:
                 if at_work is None:
                     moving += uses
                 else:
-                    found[at_work] += uses
+                    beside[at_work] += uses
             case KernelWork():
-                found[place] += moving
+                beside[place] += moving
                 at_work, moving = place, []
             case _:
                 pass
-    return found
+    return beside
 
 
 def _shares(stages: Stages, cycles: float, over: Mapping[Reason, float]) -> Causes:
@@ -242,12 +242,12 @@ def _shares(stages: Stages, cycles: float, over: Mapping[Reason, float]) -> Caus
     """
     main = sum(stages.causes.values())
     part = min(1.0, cycles / main) if main else 0.0
-    found = {cause: share * part for cause, share in stages.causes.items() if share}
+    shares = {cause: share * part for cause, share in stages.causes.items() if share}
     rest = max(0.0, cycles - main * part)
     filling: Reason = Cause.FILL, None
     for cause, most in (*over.items(), (filling, rest)):
         share = min(rest, most)
         rest -= share
         if share > 0:
-            found[cause] = found.get(cause, 0.0) + share
-    return found
+            shares[cause] = shares.get(cause, 0.0) + share
+    return shares

@@ -82,14 +82,14 @@ def vela_cycles(steps: Iterable[Step], machine: Machine) -> Iterator[VelaCycles]
 def _transfer(work: TransferWork, machine: Machine) -> float:
     ends = [(run, machine.bus(run.place), True) for run in work.sources[:1]]
     ends.append((work.destination, machine.bus(work.destination.place), False))
-    found = 0.0
+    cycles = 0.0
     for run, bus, reads in ends:
         if bus is None:
-            found = max(found, run.bytes_ / TABLE_BYTES_PER_CYCLE)
+            cycles = max(cycles, run.bytes_ / TABLE_BYTES_PER_CYCLE)
         else:
             latency = bus.read_latency_cycles if reads else bus.write_latency_cycles
-            found = max(found, run.bytes_ / bus.bytes_per_cycle + latency)
-    return found
+            cycles = max(cycles, run.bytes_ / bus.bytes_per_cycle + latency)
+    return cycles
 
 
 def _kernel(work: KernelWork, machine: Machine) -> float:
@@ -134,8 +134,8 @@ def _mac(work: KernelWork, block: Shape, unit: Shape, machine: Machine) -> float
         cycles, steps = _subkernel(work, elements, (plane, deep), unit, machine)
         total += cycles
         if plane == 1 and not work.is_u85:
-            row = DELAYS.get(machine.accelerator.macs_per_core, LONGEST_PIPELINE)
-            pause = row.wide if work.wide else row.word
+            delays = DELAYS.get(machine.accelerator.macs_per_core, LONGEST_PIPELINE)
+            pause = delays.wide if work.wide else delays.word
             pause *= up(channels, INPUT_DEPTH) if work.part_kernel else 1
             total += pause * (steps if deep == 1 else (steps - 1) * deep)
     if work.kind in (WorkKind.CONVOLUTION, WorkKind.REDUCE_SUM):
@@ -174,7 +174,7 @@ def _subkernel(
 def _bias(work: KernelWork, block: Shape, machine: Machine) -> float:
     if work.kind not in (WorkKind.CONVOLUTION, WorkKind.DEPTHWISE):
         return 0.0
-    places = [row.place for row in work.streams if row.what == "weights"]
+    places = [stream.place for stream in work.streams if stream.what == "weights"]
     bus = machine.bus(places[0]) if places else None
     return BIAS_BYTES * block[2] * bus.read_latency_cycles / BIAS_PREFETCH_BYTES if bus else 0.0
 
@@ -223,15 +223,15 @@ def _write_burst(fm: Map, block: Shape, cores: int) -> float:
 
 
 def _fetch(work: KernelWork, machine: Machine) -> float:
-    block, found = _input_block(work), 0.0
+    block, cycles = _input_block(work), 0.0
     for item in work.blocks.inputs:
         bus = machine.bus(item.map.place)
         if bus is not None:
             elements = math.prod(map(min, item.map.shape, block))
             bytes_ = elements * item.map.element_bytes
             moved = _inflated(bytes_, bus, _read_burst(item.map, block))
-            found = max(found, bus.read_latency_cycles + moved // bus.bytes_per_cycle)
-    return found
+            cycles = max(cycles, bus.read_latency_cycles + moved // bus.bytes_per_cycle)
+    return cycles
 
 
 def _write(work: KernelWork, machine: Machine) -> float:
@@ -283,7 +283,7 @@ def _moved(work: KernelWork, machine: Machine) -> Iterator[tuple[Bus, float]]:
         bytes_ = _elements(work) * result.map.element_bytes
         burst = _write_burst(result.map, work.blocks.block, machine.accelerator.cores)
         yield bus, _inflated(bytes_, bus, burst)
-    for row in work.streams:
-        bus = machine.bus(row.place)
+    for stream in work.streams:
+        bus = machine.bus(stream.place)
         if bus is not None:
-            yield bus, refetches(work) * row.bytes_
+            yield bus, refetches(work) * stream.bytes_

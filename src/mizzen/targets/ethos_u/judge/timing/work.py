@@ -122,7 +122,7 @@ Step = KernelWork | TransferWork | Wait
 
 
 def work_of(program: Program, accelerator: Accelerator) -> Iterator[Step]:
-    """Return what the front end does.
+    """Return the steps of the front end.
 
     Raises as `mizzen.targets.ethos_u.judge.hazards.find_hazards`.
     """
@@ -151,23 +151,23 @@ class _Reader:
         return 4 * words
 
     def transfer(self, transfer: Transfer) -> TransferWork:
-        """Return what a transfer asks of the buses."""
+        """Return the work of a transfer for the buses."""
         length = self.registers.number("SET_DMA0_LEN")
-        rows = [
-            Run(row.place, sum(part.length * part.columns * part.rows for part in row.bytes.grids),
-                length)
-            for row in (*transfer.reads, *transfer.writes)
+        runs = [
+            Run(access.place,
+                sum(part.length * part.columns * part.rows for part in access.bytes.grids), length)
+            for access in (*transfer.reads, *transfer.writes)
         ]  # fmt: skip
         return TransferWork(
             transfer.name,
             transfer.origin,
-            tuple(rows[:-1]),
-            rows[-1],
+            tuple(runs[:-1]),
+            runs[-1],
             self._commands(transfer.origin),
         )
 
     def kernel(self, kernel: Kernel) -> KernelWork:
-        """Return what an operation asks of the array, the other units and the buses."""
+        """Return the work of an operation for the array, the other units and the buses."""
         registers = self.registers
         kind, mode = _kind(kernel, registers)
         convolved = kind in (WorkKind.CONVOLUTION, WorkKind.REDUCE_SUM)
@@ -207,11 +207,11 @@ class _Reader:
             simple=not is_u85 and registers.choice("SET_IFM_PRECISION", "scale_mode")
             == "OPA_OPB_16",
             turned=is_u85 and self._turned(),
-            chained=any(row.map.place.kind is PlaceKind.CHAIN for row in inputs),
+            chained=any(item.map.place.kind is PlaceKind.CHAIN for item in inputs),
             streams=tuple(
-                Stream(row.what, row.place, row.bytes.end - row.bytes.first)
-                for row in kernel.reads
-                if row.what in ("weights", "scales")
+                Stream(access.what, access.place, access.bytes.end - access.bytes.first)
+                for access in kernel.reads
+                if access.what in ("weights", "scales")
             ),
             command_bytes=self._commands(kernel.origin),
         )  # fmt: skip
@@ -246,8 +246,8 @@ class _Reader:
         if bits > 16 or not self.registers.has("SET_ACTIVATION_MIN"):
             return False
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-        found = [self.registers.number(f"SET_ACTIVATION_{end}") & 0xFFFF for end in ("MIN", "MAX")]
-        return found != [low & 0xFFFF, high & 0xFFFF]
+        limits = [self.registers.number(f"SET_ACTIVATION_{end}") & 0xFFFF for end in ("MIN", "MAX")]
+        return limits != [low & 0xFFFF, high & 0xFFFF]
 
     def _turned(self) -> bool:
         registers = self.registers
