@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import mizzen
 from mizzen.diagnostics import MizzenError
-from mizzen.targets.ethos_u.judge.codec import decoding
+from mizzen.targets.ethos_u.judge.codec import decoding, numbers
 from mizzen.targets.ethos_u.judge.codec.decoding import decode
 
 from .arms_codec import codec_or_skip, decoded, encoded
@@ -70,16 +70,15 @@ class TestByHand:
         ],
     )
     def test_symbols(self, fields: str, weights: list[int]) -> None:
-        (found,) = decode([stream(fields + END)])
-        assert found.dtype == np.int16
-        assert found.tolist() == weights
+        (made,) = decode([stream(fields + END)])
+        assert made.dtype == np.int16
+        assert made.tolist() == weights
 
     def test_zero_runs(self) -> None:
         """One run of 1 before, 0 between, 5 after: in unary and two bits each."""
         mapping = "2:5 0:5 6:3"
         fields = mapped(2, 1, mapping, runs=2) + "0:12 4:12 0:1 1:1 1:2 0:2 1:2"
-        (found,) = decode([stream(fields + END)])
-        assert found.tolist() == [0, 1, -1, 0, 0, 0, 0, 0]
+        assert decode([stream(fields + END)])[0].tolist() == [0, 1, -1, 0, 0, 0, 0, 0]
 
     @pytest.mark.parametrize("divisor", range(6))
     def test_divisors_of_runs(self, divisor: int) -> None:
@@ -91,8 +90,7 @@ class TestByHand:
 
     def test_raw_symbols_and_zero_runs(self) -> None:
         fields = mapped(1, 7, PLAIN, runs=0) + "1:12 3:8"
-        (found,) = decode([stream(fields + END)])
-        assert found.tolist() == [0, -1]
+        assert decode([stream(fields + END)])[0].tolist() == [0, -1]
 
     def test_a_mapping_stays_until_the_next(self) -> None:
         fields = mapped(1, 7, "9:5 0:5 6:3") + "0:8 " + header(1, 7) + "1:8"
@@ -129,12 +127,21 @@ class TestDamaged:
             "  help the artifact is damaged; compile it again"
         )
 
-    def test_no_stream_decodes_to_more_than_so_much(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Raw symbols before any mapping take no bits."""
-        bomb = stream(header(1 << 15, 7) * 9 + END)
-        assert len(decode([bomb])[0]) == 9 << 15
-        monkeypatch.setattr(decoding, "LARGEST_SYMBOLS", 8 << 15)
-        with pytest.raises(MizzenError, match=r"this one has more than 262144 weights"):
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            header(1 << 15, 7) * 9,  # raw symbols before any mapping: they take no bits
+            mapped(1, 0, PLAIN, runs=5) + "0:12" + 1050 * " 255:8" + " 0:8 0:5 0:5",
+        ],
+    )
+    def test_no_stream_has_more_weights_than_so_many(
+        self, fields: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        bomb = stream(fields + END)
+        monkeypatch.setattr(numbers, "LARGEST_STREAM", 9 << 15)
+        assert len(decode([bomb])[0]) > 8 << 15
+        monkeypatch.setattr(numbers, "LARGEST_STREAM", 8 << 15)
+        with pytest.raises(MizzenError, match=r"E624.* this one has more than 262144 weights"):
             decode([bomb])
 
 
@@ -169,9 +176,9 @@ def damaged(draw: st.DrawFn) -> bytes:
 def test_what_arms_encoder_makes(drawn: list[Values]) -> None:
     codec_or_skip()
     streams = [encoded(each) for each in drawn]
-    for found, data, expected in zip(decode(streams), streams, drawn, strict=True):
-        assert same(found, decoded(data))
-        assert np.array_equal(found[: len(expected)], expected)
+    for ours, data, expected in zip(decode(streams), streams, drawn, strict=True):
+        assert same(ours, decoded(data))
+        assert np.array_equal(ours[: len(expected)], expected)
 
 
 def decoded_or_code(data: bytes) -> Values | str:
@@ -230,5 +237,5 @@ def test_streams_of_networks(
     monkeypatch.setattr(decoding, "decode", kept)
     artifact.run(*(np.zeros(each.shape, each.dtype) for each in artifact.inputs))
     assert streams
-    for data, found in zip(streams, decode(streams), strict=True):
-        assert same(found, decoded(data))
+    for data, ours in zip(streams, decode(streams), strict=True):
+        assert same(ours, decoded(data))

@@ -128,7 +128,9 @@ class _Slices:
         """Return those of sections."""
         parts = [part for section in sections for part in section.slices]
         mappings = [section.mapping for section in sections for _ in section.slices]
-        begins = np.array([not index for row in sections for index in range(len(row.slices))])
+        begins = np.array(
+            [not index for section in sections for index in range(len(section.slices))]
+        )
         raw = np.array([part.coding.raw for part in parts])
         runs = np.array([each.zero_runs for each in mappings])
         counts = np.array([part.symbols for part in parts])
@@ -349,10 +351,10 @@ def _turns(slices: _Slices, symbols: _Chunks, runs: _Chunks) -> _Turns:
     of_symbols, of_runs = _index_in(symbols.of_slice), np.zeros(len(runs.ended), np.int64)
     counts = symbols.of_slice + 1
     ends = [
-        (np.cumsum(row.ended) - np.repeat(_before(numbers), row.of_slice)).tolist()
-        for row, numbers in ((symbols, slices.counts), (runs, slices.run_counts))
+        (np.cumsum(each.ended) - np.repeat(_before(numbers), each.of_slice)).tolist()
+        for each, numbers in ((symbols, slices.counts), (runs, slices.run_counts))
     ]
-    borders = [np.append(0, np.cumsum(row.of_slice)).tolist() for row in (symbols, runs)]
+    borders = [np.append(0, np.cumsum(each.of_slice)).tolist() for each in (symbols, runs)]
     for index in np.flatnonzero(slices.run_counts).tolist():
         mine, its = (slice(*border[index : index + 2]) for border in borders)
         of_symbols[mine], of_runs[its] = taken = _taken(ends[0][mine], ends[1][its])

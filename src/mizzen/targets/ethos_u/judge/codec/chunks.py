@@ -6,8 +6,7 @@ chunks that the turn before had. How long a turn is, and whether symbols or runs
 on the unary bits of the turns before: that is walked here, chunk by chunk. What they say is decoded
 afterwards, for all chunks at once (`numbers`).
 
-Ref: "weight stream compression" of Ethos-U, as read from streams; agrees with `ethosu.mlw_codec` of
-Vela 5.2.0, damaged streams included.
+Ref: the decoder of `ethosu.mlw_codec`, Vela 5.2.0, with which it agrees, damaged streams included.
 """
 
 from __future__ import annotations
@@ -82,6 +81,7 @@ class Slice:
 
     count        symbols; `runs` has as many, and one before them in the first of a mapping
     divisor      bits of the remainder of a symbol; `run_divisor` of a run, None without runs
+    truncated    whether quotients of symbols are of 0 to 2, and 2 one bit shorter
     raw          whether symbols are remainders only
     begins       whether a mapping begins with it
     """
@@ -146,14 +146,14 @@ class Walk:
 
         A stream may end with that field, whatever it is: Arm's decoder takes it so.
         """
-        found = END
-        while found == END:
-            found = self._take(3)
-            if found == END:
+        divisor = END
+        while divisor == END:
+            divisor = self._take(3)
+            if divisor == END:
                 self._at = (self._at + 7) // 8 * 8
             if self._at == self._end:
                 return None
-        return found
+        return divisor
 
     def _header(self, run_divisor: int, mapping: Mapping) -> Slice:
         count = self._take(15) + 1

@@ -11,34 +11,34 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.targets.ethos_u.judge.codec.chunks import DamagedError, Slice, Walk, windows
-from mizzen.targets.ethos_u.judge.codec.numbers import weights_of
+from mizzen.targets.ethos_u.judge.codec.numbers import weights_of, within_limit
 
 Weights = npt.NDArray[np.int16]
 
 BATCH_SYMBOLS = 1 << 17
 """Symbols decoded at once, nearly: more take as long each, and more memory."""
-LARGEST_SYMBOLS = 1 << 28
-"""Of a stream. A damaged one can say symbols of no bits; all others take a bit each at least."""
 
 
 def decode(streams: Sequence[bytes]) -> list[Weights]:
     """Decompress weight streams; each gives its weights in the stream's order.
 
     Values lie in -255..255, in streams that are not damaged: the compiler has already subtracted
-    the weights' zero point. Raises E624 for a stream that is cut, or whose bits make no
-    slices.
+    the weights' zero point. Raises E624 for a stream that is cut, or of more
+    weights than any has.
     """
     starts = np.cumsum([0, *(len(stream) for stream in streams)]).tolist()
     words = windows(b"".join(streams))
-    found: list[list[Weights]] = [[] for _ in streams]
+    parts: list[list[Weights]] = [[] for _ in streams]
+    sizes = [0] * len(streams)
     try:
         for owners, slices in _batches(array("I", words.tobytes()), starts):
             weights, counts = weights_of(slices, words)
             for owner, part in zip(owners, np.split(weights, np.cumsum(counts)[:-1]), strict=True):
-                found[owner].append(part)
+                sizes[owner] = within_limit(sizes[owner] + len(part))
+                parts[owner].append(part)
     except DamagedError as error:
         raise _damaged(str(error)) from None
-    return [np.concatenate([np.zeros(0, np.int16), *parts]) for parts in found]
+    return [np.concatenate([np.zeros(0, np.int16), *those]) for those in parts]
 
 
 def _batches(
@@ -49,11 +49,7 @@ def _batches(
     slices: list[Slice] = []
     waiting = 0
     for owner, (start, stop) in enumerate(pairwise(starts)):
-        whole = 0
         for part in Walk(words, start, stop).slices():
-            whole += part.count
-            if whole > LARGEST_SYMBOLS:
-                raise DamagedError(f"has more than {LARGEST_SYMBOLS} weights")
             owners.append(owner)
             slices.append(part)
             waiting += part.count

@@ -13,13 +13,23 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.judge.codec.chunks import SHORT, SHORT_RUN_DIVISOR, UNARY, Chunks, Slice
+from mizzen.targets.ethos_u.judge.codec.chunks import (
+    SHORT,
+    SHORT_RUN_DIVISOR,
+    UNARY,
+    Chunks,
+    DamagedError,
+    Slice,
+)
 
 Integers = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.int16]
 Words = npt.NDArray[np.uint32]
 
 LARGEST_PALETTE = 32
+LARGEST_STREAM = 1 << 28
+"""Weights that are decoded at once, or of one stream. A damaged one can say symbols of no bits, and
+32 zeros in each."""
 
 
 def _unary_bits() -> npt.NDArray[np.uint8]:
@@ -68,10 +78,19 @@ def _joined(parts: Sequence[Sequence[int]]) -> Integers:
     return np.fromiter(chain.from_iterable(parts), np.int64)
 
 
+def within_limit(count: int) -> int:
+    """Return so many weights; raise DamagedError for more than a stream has."""
+    if count > LARGEST_STREAM:
+        raise DamagedError(f"has more than {LARGEST_STREAM} weights")
+    return count
+
+
 def weights_of(slices: Sequence[Slice], words: Words) -> tuple[Weights, Integers]:
     """Return the weights of slices, one after another, and how many each has.
 
     words  the word that begins at each byte that positions count from
+
+    Raises DamagedError for more weights than a stream has.
     """
     symbols = np.zeros(sum(part.count for part in slices), np.int64)
     of_slice = np.repeat(np.arange(len(slices)), [part.count for part in slices])
@@ -150,8 +169,8 @@ def _remainders(table: _Table, words: Words) -> Integers:
     of_chunk = np.repeat(table.widths, table.chunks)
     start = np.repeat(table.remainders - earlier * of_chunk, table.ended)
     positions = start + index * widths
-    found = words[positions >> 3] >> (positions & 7).astype(np.uint32)
-    return (found & ((1 << widths) - 1)).astype(np.int64)
+    shifted = words[positions >> 3] >> (positions & 7).astype(np.uint32)
+    return (shifted & ((1 << widths) - 1)).astype(np.int64)
 
 
 def _values(slices: Sequence[Slice], symbols: Integers, of_slice: Integers) -> Weights:
@@ -188,6 +207,6 @@ def _with_zeros(
     steps = np.concatenate(([0], 1 + after[:-1]))
     steps[firsts] += before
     totals = np.add.reduceat(1 + after, firsts) + before
-    whole = np.zeros(int(totals.sum()), np.int16)
+    whole = np.zeros(within_limit(int(totals.sum())), np.int16)
     whole[np.cumsum(steps)] = values
     return whole, totals
