@@ -7,8 +7,10 @@ region's graph. The compiled file, in which all share one arena, is executed onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 
 import numpy as np
@@ -18,14 +20,24 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import Contents, NoState
 from mizzen.artifact.interface import Array, Values
 from mizzen.artifact.reading import contents_of
+from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import RegionCode
+from mizzen.compiler.ethos_u.agreement import operation_of, unlike_witness
+from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.regions import OwnCode
+from mizzen.compiler.ethos_u.witness import witness_of
 from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import difference
 from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import Effort, ProofOptions
-from mizzen.compiler.proof.regions import compared, computed, graph_stimuli, prove_region
+from mizzen.compiler.proof.regions import (
+    compared,
+    computed,
+    graph_stimuli,
+    prove_region,
+    region_step,
+)
 from mizzen.compiler.tflite_reference import Kernels
 from mizzen.compiler.tflite_truth import NetworkTruth
 from mizzen.diagnostics import MizzenError
@@ -37,6 +49,9 @@ from mizzen.partition import Extracted
 from mizzen.reference import evaluate
 from mizzen.report.proof import Proof
 from mizzen.targets.bounds import Bound
+from mizzen.targets.ethos_u.generator.operations import Schedule
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.witness import Witness, mismatches
 
 
 class RegionProof:
@@ -55,10 +70,13 @@ class RegionProof:
         assert isinstance(code, OwnCode), "it is our own"
         if code.states:
             return prove_steps(code, part, options, self._truth.kernels)
+        told = told_of(code, options)
+        if isinstance(told, RegionFindings):
+            return told
         inputs, outputs = self._known(part.inputs), self._known(part.outputs)
         if inputs is None or outputs is None:
-            return prove_region(code, part, options, self._truth.kernels)
-        return self._compared(code, part, inputs, outputs)
+            return told.prove(part, options, self._truth.kernels)
+        return self._compared(told, part, inputs, outputs)
 
     def _known(self, values: Sequence[Value]) -> list[Array] | None:
         """Return values as the reference has them, as the graph's integers; None without them."""
@@ -69,13 +87,19 @@ class RegionProof:
         return [to_graph(tensors[place], known[place]) for place in places]
 
     def _compared(
-        self, code: RegionCode, part: Extracted, inputs: list[Array], expected: list[Array]
+        self, told: Told, part: Extracted, inputs: list[Array], expected: list[Array]
     ) -> RegionFindings:
         """Compare outputs; those within a documented bound are told, and hold."""
+        inside = Inside(told.witness, told.simulator.plan, told.code.operations, self._reference)
         try:
-            outputs = computed(code, inputs, self._truth.count)
+            outputs = told.computed(inputs, self._truth.count, inside.simulator(told.simulator))
         except MizzenError as error:
             return RegionFindings(Proof(0, self.options.seed), error)
+        seen = inside.compared(self._allowed)
+        if isinstance(seen, Differing):
+            operation = operation_of(seen.origin, told.code.operations)
+            group = None if operation is None else operation.group
+            return RegionFindings(Proof(0, self.options.seed), seen.difference, group)
         bounded: list[str] = []
         for value, ours, theirs in zip(part.outputs, outputs, expected, strict=True):
             place = self.lowered.tensor_of[value]
@@ -85,21 +109,59 @@ class RegionProof:
                 return RegionFindings(Proof(0, self.options.seed), difference(ours, theirs))
             bounded.append(self._maker(place))
         found = compared(lambda: outputs, inputs, outputs, self.options)
+        watched = len(seen - {value.name for value in part.outputs})
         equal = len(outputs) - len(bounded)
-        return replace(found, proof=replace(found.proof, equal=equal, bounded=tuple(bounded)))
+        proof = replace(found.proof, equal=equal, watched=watched, bounded=tuple(bounded))
+        return replace(found, proof=told.told(proof))
+
+    @cached_property
+    def _reference(self) -> Mapping[str, Array]:
+        """What the reference says of values of the graph, by names that are theirs alone."""
+        known, tensors = self._truth.first.values, self.model.main.tensors
+        places = self._places_by_name
+        return {
+            name: to_graph(tensors[place], known[place])
+            for name, place in places.items()
+            if place in known
+        }
+
+    @cached_property
+    def _places_by_name(self) -> dict[str, int]:
+        names = Counter(value.name for value in self.lowered.tensor_of)
+        return {
+            value.name: place
+            for value, place in self.lowered.tensor_of.items()
+            if value.name and names[value.name] == 1
+        }
+
+    def _allowed(self, name: str, ours: Array, theirs: Array) -> bool:
+        return self._truth.allowed(self._places_by_name[name], ours, theirs)
 
     def _maker(self, place: int) -> str:
         operators = self.model.main.operators
         return next(f"{each.kind} {each.index}" for each in operators if place in each.outputs)
 
-    def prove_file(self, network: Model, contents: Contents, tensors: dict[int, int]) -> str:
+    def prove_file(
+        self,
+        network: Model,
+        contents: Contents,
+        tensors: dict[int, int],
+        schedules: Sequence[Schedule],
+    ) -> str:
         """Execute the steps of a compiled file in its one arena; say what is wrong.
 
         What the CPU gives is what the reference says. Each tensor that a step takes must still be
         what was given, and what NPU operators give must be the reference's.
 
-        tensors  of the file to those of the network
+        tensors    of the file to those of the network
+        schedules  of the NPU operators at their places in the arena, in the order of execution
         """
+        operators = [step for step in contents.steps if isinstance(step, NpuStep)]
+        for step, schedule in zip(operators, schedules, strict=True):
+            plan = step.simulator.plan
+            wrong = next(mismatches(witness_of(schedule), step.program, plan), None)
+            if wrong is not None:
+                return str(wrong)
         if contents.arena is None:
             return ""
         return _ArenaRun(self._truth, network, contents, tensors).wrong()
@@ -172,6 +234,56 @@ class _ArenaRun:
         return ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """A region's code that is what its generator says, and what executes it."""
+
+    code: OwnCode
+    step: RegionStep
+    witness: Witness
+
+    @property
+    def simulator(self) -> Simulator:
+        """The simulator of its program."""
+        return self.step.simulator
+
+    def computed(
+        self, inputs: Sequence[Array], count: int, simulator: Simulator | None = None
+    ) -> list[Array]:
+        """Return what it computes, in a simulator of the same program or its own."""
+        return computed(self.code, inputs, count, step=self.step, simulator=simulator)
+
+    def prove(
+        self, part: Extracted, options: ProofOptions, custom: Kernels | None
+    ) -> RegionFindings:
+        """Execute it on inputs of its own beside the region's graph."""
+        found = prove_region(self.code, part, options, custom, self.step)
+        return replace(found, proof=self.told(found.proof))
+
+    def told(self, proof: Proof) -> Proof:
+        """Return a proof with what was found of the constants."""
+        return proof
+
+
+def told_of(code: OwnCode, options: ProofOptions) -> Told | RegionFindings:
+    """Hold a region's program to what its generator says of it; return what differs, if any."""
+    step, witness = region_step(code), witness_of(code.program.schedule)
+    try:
+        simulator = step.simulator
+    except MizzenError as error:
+        return RegionFindings(Proof(0, options.seed), error)
+    wrong = unlike_witness(witness, simulator, code.operations, options.seed)
+    return wrong or Told(code, step, witness)
+
+
+def prove_alone(code: OwnCode, part: Extracted, options: ProofOptions) -> RegionFindings:
+    """Prove code of a graph without a network around it, on inputs of its own."""
+    if code.states:
+        return prove_steps(code, part, options)
+    told = told_of(code, options)
+    return told if isinstance(told, RegionFindings) else told.prove(part, options, None)
+
+
 MOST_STEPS = 16
 """Inferences one after the other, of what keeps state: one that is wrong shows in what follows."""
 
@@ -186,6 +298,9 @@ def prove_steps(
     graph = part.graph
     count = MOST_STEPS if options.effort is Effort.QUICK else options.inputs
     inputs = graph_stimuli(graph, count, options.seed)
+    told = told_of(code, options)
+    if isinstance(told, RegionFindings):
+        return told
     session = Artifact(code.network, graph.name, contents_of(code.model)).session()
     variables, digest = dict[str, Array](), sha256()
     for step in range(count):
@@ -204,7 +319,7 @@ def prove_steps(
             if differs is not None:
                 return RegionFindings(Proof(0, options.seed), differs)
     proof = Proof(count, options.seed, digest.hexdigest(), parts=1, equal=len(part.outputs))
-    return RegionFindings(proof)
+    return RegionFindings(told.told(proof))
 
 
 def _as_file(code: OwnCode) -> Callable[[int, Array], Array]:

@@ -1,0 +1,49 @@
+"""Hold a region's program to what its generator says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mizzen.compiler.proof.disagreement import Disagreement
+from mizzen.compiler.proof.findings import RegionFindings
+from mizzen.diagnostics import Origin
+from mizzen.graph import Operation
+from mizzen.report.proof import Proof
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.witness import Mismatch, Witness, mismatches
+
+WITNESS, STREAM = "its schedule", "the command stream"
+
+
+def unlike_witness(
+    witness: Witness, simulator: Simulator, operations: Sequence[Operation], seed: int
+) -> RegionFindings | None:
+    """Return the first difference between a program and its witness; None if there is none.
+
+    operations  of the region's graph, whose places the witness's origins are
+    """
+    found = next(mismatches(witness, simulator.program, simulator.plan), None)
+    if found is None:
+        return None
+    operation = operation_of(found.origin, operations)
+    wrong = _disagreement(found, None if operation is None else operation.origin)
+    return RegionFindings(Proof(0, seed), wrong, None if operation is None else operation.group)
+
+
+def operation_of(origin: Origin, operations: Sequence[Operation]) -> Operation | None:
+    """Return the operation of the graph that a step was made for, where the step says it."""
+    place = origin.operator
+    return None if place is None or place >= len(operations) else operations[place]
+
+
+def _disagreement(found: Mismatch, origin: Origin | None) -> Disagreement:
+    return Disagreement(
+        operation=f"step {found.step} ({found.command})",
+        origin=origin or Origin(),
+        field=found.field,
+        index=found.index,
+        wanted=found.said,
+        wanted_by=WITNESS,
+        came=found.read,
+        came_from=STREAM,
+    )

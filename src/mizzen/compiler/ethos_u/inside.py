@@ -1,0 +1,215 @@
+"""Compare what a stream writes on the way with the tensors of the network, while it runs.
+
+What was made for an operation of the graph may be its result, or that of one after it which is done
+in the same. A tensor that is as large as one of these, and has the same numbers for the most part,
+is it. Operations in stripes write one box of it after the other, and each is taken as it was
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.compiler.ethos_u.agreement import operation_of
+from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.compiler.proof.written import SAYS_SOMETHING
+from mizzen.diagnostics import Origin
+from mizzen.graph import Operation
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.judge.sim.plan import Plan
+from mizzen.targets.ethos_u.judge.sim.watch import Watch
+from mizzen.targets.ethos_u.judge.witness import SaidTransfer, Shape, Witness
+
+Array = npt.NDArray[Any]
+
+Allowed = Callable[[str, Array, Array], bool]
+"""Whether a tensor may differ as it does; by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of a tensor of the network that an operation writes.
+
+    tensor  index among the witness's
+    offset_bytes  of the operation's command in the stream
+    """
+
+    step: int
+    offset_bytes: int
+    tensor: int
+    start: Shape
+    shape: Shape
+
+    @property
+    def slices(self) -> tuple[slice, slice, slice]:
+        """What it is of its tensor ``[H, W, C]``."""
+        y, x, c = (
+            slice(start, start + size) for start, size in zip(self.start, self.shape, strict=True)
+        )
+        return y, x, c
+
+    def meets(self, other: Box) -> bool:
+        """Whether both have an element in common."""
+        return self.tensor == other.tensor and all(
+            a < b + m and b < a + n
+            for a, n, b, m in zip(self.start, self.shape, other.start, other.shape, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """What the first operation writes that is wrong: where it comes from, and how it differs."""
+
+    origin: Origin
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A tensor of the stream: the boxes that are written of it last, and what it may be.
+
+    candidates  names of tensors of the network
+    is_result   whether it is the last that was made for its operation: one of them it must be
+    """
+
+    tensor: int
+    origin: Origin
+    boxes: tuple[Box, ...]
+    candidates: tuple[str, ...]
+    is_result: bool
+
+
+class Inside:
+    """The tensors of the network that a stream writes.
+
+    operations  of the region's graph, whose places origins are
+    reference   values of the graph by their names, ``[count, *shape]``
+    """
+
+    def __init__(
+        self,
+        witness: Witness,
+        plan: Plan,
+        operations: Sequence[Operation],
+        reference: Mapping[str, Array],
+    ) -> None:
+        self._witness = witness
+        self._reference = reference
+        self._told = list(_told(witness, plan, operations, reference))
+        self._watch = Watch([box.offset_bytes for told in self._told for box in told.boxes])
+
+    def simulator(self, simulator: Simulator) -> Simulator:
+        """Return a simulator of the same plan that shows what is written."""
+        return simulator.watched(self._watch)
+
+    def compared(self, allowed: Allowed) -> Differing | frozenset[str]:
+        """Return the first operation that is wrong, else the names of the tensors that were seen.
+
+        What follows one that differs within its bound is not judged.
+        """
+        maps, seen = self._watch.maps, set[str]()
+        for told in self._told:
+            closest: Difference | None = None
+            for name in told.candidates:
+                ours, theirs = self._both(told, name, maps)
+                differs = difference(ours, theirs)
+                if differs is None:
+                    seen.add(name)
+                    break
+                if allowed(name, ours, theirs):
+                    return frozenset(seen)
+                if closest is None or differs.share < closest.share:
+                    closest = differs
+            else:
+                says = closest is not None and closest.share <= SAYS_SOMETHING
+                if closest is not None and says and told.is_result:
+                    return Differing(told.origin, closest)
+        return frozenset(seen)
+
+    def _both(self, told: Told, name: str, maps: Mapping[int, Array]) -> tuple[Array, Array]:
+        """Return what was written of a tensor ``[count, H, W, C]``, and what may have to be.
+
+        What was not written is as it has to be.
+        """
+        array = self._reference[name]
+        shape = len(array), *self._witness.tensors[told.tensor].shape
+        theirs = np.ascontiguousarray(array).reshape(shape)
+        ours = theirs.copy()
+        for box in told.boxes:
+            ours[:, *box.slices] = maps[box.offset_bytes]
+        return ours, theirs
+
+
+def _told(
+    witness: Witness,
+    plan: Plan,
+    operations: Sequence[Operation],
+    reference: Mapping[str, Array],
+) -> Iterator[Told]:
+    """Yield the tensors that may be the network's, those first that were complete first."""
+    by_tensor: dict[int, list[Box]] = {}
+    for box in _last_writes(list(_boxes(witness, plan))):
+        by_tensor.setdefault(box.tensor, []).append(box)
+    ordered = sorted(by_tensor.items(), key=lambda item: item[1][-1].step)
+    origins = {step.origin.operator for step in witness.steps}
+    last = {witness.steps[boxes[-1].step].origin.operator: tensor for tensor, boxes in ordered}
+    for tensor, boxes in ordered:
+        made = {witness.steps[box.step].origin.operator for box in boxes}
+        origin, said = witness.steps[boxes[-1].step].origin, witness.tensors[tensor]
+        if len(made) > 1 or (operation := operation_of(origin, operations)) is None:
+            continue
+        names = [
+            name
+            for name in _results(operation, operations, origins)
+            if name in reference
+            and reference[name].dtype == said.dtype
+            and reference[name][0].size == prod(said.shape)
+        ]
+        if names:
+            is_result = last[origin.operator] == tensor
+            yield Told(tensor, origin, tuple(boxes), tuple(dict.fromkeys(names)), is_result)
+
+
+def _results(
+    operation: Operation, operations: Sequence[Operation], origins: Collection[int | None]
+) -> Iterator[str]:
+    """Yield the names of the values that steps of an operation may give.
+
+    Operations after it for which there are no steps of their own may be done in the same.
+    """
+    own = {operations[place] for place in origins if place is not None and place < len(operations)}
+    waiting = list(operation.results)
+    while waiting:
+        value = waiting.pop(0)
+        if value.name:
+            yield value.name
+        for user in value.uses:
+            others = [row for row in user.operands if row is not value and row.constant is None]
+            if user not in own and not others:
+                waiting += user.results
+
+
+def _boxes(witness: Witness, plan: Plan) -> Iterator[Box]:
+    for place, (said, step) in enumerate(zip(witness.steps, plan.steps, strict=True)):
+        if isinstance(said, SaidTransfer) or said.ofm.start is None:
+            continue
+        offset = 4 * (step.operation.where.origin.command or 0)
+        yield Box(place, offset, said.ofm.tensor, said.ofm.start, said.ofm.shape)
+
+
+def _last_writes(boxes: Sequence[Box]) -> Iterator[Box]:
+    """Yield the boxes that no later operation writes to, in the order of the stream."""
+    later: dict[int, list[Box]] = {}
+    found: list[Box] = []
+    for box in reversed(boxes):
+        after = later.setdefault(box.tensor, [])
+        if not any(map(box.meets, after)):
+            found.append(box)
+        after.append(box)
+    yield from reversed(found)
