@@ -70,7 +70,7 @@ class RegionProof:
         assert isinstance(code, OwnCode), "it is our own"
         if code.states:
             return prove_steps(code, part, options, self._truth.kernels)
-        told = told_of(code, options)
+        told = told_of(code, region_step(code), options)
         if isinstance(told, RegionFindings):
             return told
         inputs, outputs = self._known(part.inputs), self._known(part.outputs)
@@ -239,7 +239,7 @@ class Told:
     """A region's code that is what its generator says, and what executes it."""
 
     code: OwnCode
-    step: RegionStep
+    step: NpuStep
     witness: Witness
 
     @property
@@ -251,12 +251,14 @@ class Told:
         self, inputs: Sequence[Array], count: int, simulator: Simulator | None = None
     ) -> list[Array]:
         """Return what it computes, in a simulator of the same program or its own."""
+        assert isinstance(self.step, RegionStep), "what keeps state is executed step by step"
         return computed(self.code, inputs, count, step=self.step, simulator=simulator)
 
     def prove(
         self, part: Extracted, options: ProofOptions, custom: Kernels | None
     ) -> RegionFindings:
         """Execute it on inputs of its own beside the region's graph."""
+        assert isinstance(self.step, RegionStep), "what keeps state is executed step by step"
         found = prove_region(self.code, part, options, custom, self.step)
         return replace(found, proof=self.told(found.proof))
 
@@ -265,9 +267,9 @@ class Told:
         return proof
 
 
-def told_of(code: OwnCode, options: ProofOptions) -> Told | RegionFindings:
+def told_of(code: OwnCode, step: NpuStep, options: ProofOptions) -> Told | RegionFindings:
     """Hold a region's program to what its generator says of it; return what differs, if any."""
-    step, witness = region_step(code), witness_of(code.program.schedule)
+    witness = witness_of(code.program.schedule)
     try:
         simulator = step.simulator
     except MizzenError as error:
@@ -280,7 +282,7 @@ def prove_alone(code: OwnCode, part: Extracted, options: ProofOptions) -> Region
     """Prove code of a graph without a network around it, on inputs of its own."""
     if code.states:
         return prove_steps(code, part, options)
-    told = told_of(code, options)
+    told = told_of(code, region_step(code), options)
     return told if isinstance(told, RegionFindings) else told.prove(part, options, None)
 
 
@@ -298,10 +300,12 @@ def prove_steps(
     graph = part.graph
     count = MOST_STEPS if options.effort is Effort.QUICK else options.inputs
     inputs = graph_stimuli(graph, count, options.seed)
-    told = told_of(code, options)
+    contents = contents_of(code.model)
+    (step,) = (each for each in contents.steps if isinstance(each, NpuStep))
+    told = told_of(code, step, options)
     if isinstance(told, RegionFindings):
         return told
-    session = Artifact(code.network, graph.name, contents_of(code.model)).session()
+    session = Artifact(code.network, graph.name, contents).session()
     variables, digest = dict[str, Array](), sha256()
     for step in range(count):
         given = [array[step] for array in inputs]
