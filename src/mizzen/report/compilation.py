@@ -350,7 +350,11 @@ def _proof(row: dict[str, Any]) -> Proof:
     )
     against = _of(str, row.get("against", ""))
     digest = _text(row, "digest")
-    return Proof(inputs, seed, digest, parts, equal, watched, *names, against=against)
+    constants, own = (_of(int, row.get(key, 0)) for key in ("constants", "own"))
+    return Proof(
+        inputs, seed, digest, parts, equal, watched, *names,
+        against=against, constants=constants, own=own,
+    )  # fmt: skip
 
 
 def _area(row: dict[str, Any]) -> Area:

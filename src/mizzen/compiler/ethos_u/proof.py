@@ -8,9 +8,9 @@ region's graph. The compiled file, in which all share one arena, is executed onc
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 
 import numpy as np
@@ -24,6 +24,8 @@ from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import RegionCode
 from mizzen.compiler.ethos_u.agreement import operation_of, unlike_witness
+from mizzen.compiler.ethos_u.constants import Judged, judged
+from mizzen.compiler.ethos_u.exponentials import exponentials
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.regions import OwnCode
 from mizzen.compiler.ethos_u.witness import witness_of
@@ -44,7 +46,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.frontends.tflite.tflite_tensors import to_graph
-from mizzen.graph import Value, other_sign
+from mizzen.graph import Operation, Value, other_sign
 from mizzen.partition import Extracted
 from mizzen.reference import evaluate
 from mizzen.report.proof import Proof
@@ -69,8 +71,8 @@ class RegionProof:
         """Execute a region's code beside the reference; `part` is it as it was at first."""
         assert isinstance(code, OwnCode), "it is our own"
         if code.states:
-            return prove_steps(code, part, options, self._truth.kernels)
-        told = told_of(code, region_step(code), options)
+            return prove_steps(code, part, options, self._truth.kernels, self.model)
+        told = told_of(code, region_step(code), options, self.model)
         if isinstance(told, RegionFindings):
             return told
         inputs, outputs = self._known(part.inputs), self._known(part.outputs)
@@ -241,6 +243,7 @@ class Told:
     code: OwnCode
     step: NpuStep
     witness: Witness
+    constants: Judged
 
     @property
     def simulator(self) -> Simulator:
@@ -264,18 +267,36 @@ class Told:
 
     def told(self, proof: Proof) -> Proof:
         """Return a proof with what was found of the constants."""
-        return proof
+        return replace(proof, constants=self.constants.held, own=self.constants.own)
 
 
-def told_of(code: OwnCode, step: NpuStep, options: ProofOptions) -> Told | RegionFindings:
-    """Hold a region's program to what its generator says of it; return what differs, if any."""
+def told_of(
+    code: OwnCode, step: NpuStep, options: ProofOptions, model: Model | None = None
+) -> Told | RegionFindings:
+    """Hold a region's program to what its generator says, and that to the graph.
+
+    Returns what differs, if anything does.
+
+    model  whose operators groups are
+    """
     witness = witness_of(code.program.schedule)
     try:
         simulator = step.simulator
     except MizzenError as error:
         return RegionFindings(Proof(0, options.seed), error)
-    wrong = unlike_witness(witness, simulator, code.operations, options.seed)
-    return wrong or Told(code, step, witness)
+    unlike = unlike_witness(witness, simulator, code.operations, options.seed)
+    if unlike is not None:
+        return unlike
+    constants = judged(witness, code.operations, partial(_exponentials, model))
+    if (wrong := constants.wrong) is not None:
+        return RegionFindings(Proof(0, options.seed), wrong.disagreement, wrong.operation.group)
+    return Told(code, step, witness, constants)
+
+
+def _exponentials(model: Model | None, operation: Operation) -> Iterator[Array]:
+    """Return the exponentials of an operation that is a SOFTMAX of a network."""
+    if model is not None and operation.group is not None:
+        yield from exponentials(model, model.main.operators[operation.group])
 
 
 def prove_alone(code: OwnCode, part: Extracted, options: ProofOptions) -> RegionFindings:
@@ -291,18 +312,23 @@ MOST_STEPS = 16
 
 
 def prove_steps(
-    code: OwnCode, part: Extracted, options: ProofOptions, custom: Kernels | None = None
+    code: OwnCode,
+    part: Extracted,
+    options: ProofOptions,
+    custom: Kernels | None = None,
+    model: Model | None = None,
 ) -> RegionFindings:
     """Execute inferences one after the other beside the region's graph, whose state goes on too.
 
     custom  computes what is CUSTOM in it
+    model   whose operators groups are
     """
     graph = part.graph
     count = MOST_STEPS if options.effort is Effort.QUICK else options.inputs
     inputs = graph_stimuli(graph, count, options.seed)
     contents = contents_of(code.model)
     (step,) = (each for each in contents.steps if isinstance(each, NpuStep))
-    told = told_of(code, step, options)
+    told = told_of(code, step, options, model)
     if isinstance(told, RegionFindings):
         return told
     session = Artifact(code.network, graph.name, contents).session()
