@@ -72,7 +72,13 @@ class RegionProof:
         assert isinstance(code, OwnCode), "it is our own"
         if code.states:
             return prove_steps(code, part, options, self._truth.kernels, self.model)
-        told = told_of(code, region_step(code), options, self.model)
+        return self.executed(code, region_step(code), part, options)
+
+    def executed(
+        self, code: OwnCode, step: RegionStep, part: Extracted, options: ProofOptions
+    ) -> RegionFindings:
+        """Prove what executes a region's code, which keeps no state."""
+        told = told_of(code, step, options, self.model)
         if isinstance(told, RegionFindings):
             return told
         inputs, outputs = self._known(part.inputs), self._known(part.outputs)
