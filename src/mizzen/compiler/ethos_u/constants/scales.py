@@ -1,7 +1,7 @@
 """What a scale may be: a RESCALE of the graph, or of a kind that has nothing to do with one.
 
 Kinds besides RESCALEs: a power of two (an identity, and units that an operation chooses for its own
-sums), the average of a window, and what the machine's own curves take (`CURVE`).
+sums), the average of a window, and what the kernel of a curve scales by.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mizzen.compiler.ethos_u.constants.surroundings import (
     rational,
     rationals,
 )
+from mizzen.frontends.tflite.context import DOMAIN, note_of
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.tensor import AvgPool2d
@@ -27,9 +28,6 @@ from mizzen.targets.ethos_u.judge.witness import (
     SaidScale,
 )
 from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode
-
-CURVE = 3
-"""Odd multiplier of what TANH and SIGMOID of the machine take, units of 2**-12 / 3."""
 
 AVERAGE_BITS = 28
 """To which the scale of an average is one over the number of elements: 31, but 3 of rounding."""
@@ -78,13 +76,23 @@ def kind_of(
     if odd == 1:
         return Kind.POWER
     if isinstance(operation, Custom):
-        return Kind.CURVE if odd == CURVE else Kind.UNKNOWN
+        return Kind.CURVE if found in curves_of(operation) else Kind.UNKNOWN
     known = {other for other, _ in (*_around(operation), *_of(region))}
     if odd in known:
         return Kind.RESCALE
     if isinstance(operation, AvgPool2d) and _is_average(found, said):
         return Kind.AVERAGE
     return Kind.UNKNOWN
+
+
+def curves_of(operation: Custom) -> list[Rational]:
+    """Return by what an operator's kernel scales before a curve, as the front-end says it."""
+    if operation.domain_name != DOMAIN:
+        return []
+    options = note_of(operation).options
+    if "multiplier" not in options or "shift" not in options:
+        return []
+    return [rational(int(options["multiplier"]), int(options["shift"]))]
 
 
 def _around(operation: Operation) -> Iterator[Rational]:
