@@ -123,7 +123,7 @@ class OwnCase(Case):
         model = read_network(path.read_bytes(), path.name)
         lowered, options = lower_with_state(model), ProofOptions()
         regions = TfliteRegions(target.configuration, lowered)
-        groups = sorted({row.group for row in lowered.graph if row.group is not None})
+        groups = sorted({each.group for each in lowered.graph if each.group is not None})
         code = regions.compile(extract(lowered.graph, groups, path.stem), None)
         assert isinstance(code, OwnCode), f"{path.stem} is on the NPU as a whole"
         self.code, self._options = code, options
@@ -197,12 +197,12 @@ ADDRESSES = re.compile("SET_.*(BASE|REGION|STRIDE_[YXC]$|DMA0_(SRC|DST|LEN)$)")
 
 def _register(case: Case, rng: np.random.Generator) -> Mistake:
     """Change the value of one setting that says no address."""
-    return _setting(case, "register", lambda row: not ADDRESSES.match(row.name), rng)
+    return _setting(case, "register", lambda setting: not ADDRESSES.match(setting.name), rng)
 
 
 def _address(case: Case, rng: np.random.Generator) -> Mistake:
     """Change the value of one setting that says where something lies."""
-    return _setting(case, "address", lambda row: bool(ADDRESSES.match(row.name)), rng)
+    return _setting(case, "address", lambda setting: bool(ADDRESSES.match(setting.name)), rng)
 
 
 def _setting(

@@ -62,7 +62,7 @@ class Made:
         configuration = resolve_target(CompileOptions(accelerator)).configuration
         self.model = read_network(data, "network")
         lowered = lower_with_state(self.model)
-        groups = sorted({row.group for row in lowered.graph if row.group is not None})
+        groups = sorted({each.group for each in lowered.graph if each.group is not None})
         regions = TfliteRegions(configuration, lowered)
         code = regions.compile(extract(lowered.graph, groups, "network"), None)
         assert isinstance(code, OwnCode)
@@ -83,7 +83,7 @@ class Made:
         return judged(
             witness,
             self.code.operations,
-            lambda row: exponentials(self.model, operators[row.group or 0]),
+            lambda each: exponentials(self.model, operators[each.group or 0]),
         )
 
 
@@ -111,7 +111,7 @@ def softmax() -> bytes:
 
 
 def conforming(name: str) -> bytes:
-    return next(row for row in cases() if row.name == name).build()
+    return next(each for each in cases() if each.name == name).build()
 
 
 NETWORKS: dict[str, Callable[[], bytes]] = {
@@ -132,10 +132,10 @@ def made(request: pytest.FixtureRequest) -> Made:
 def test_right_code_is_what_it_says(made: Made) -> None:
     program = made.step.program
     assert not list(mismatches(made.witness, program, made.step.simulator.plan))
-    found = made.executed(program)
-    assert found.wrong is None
-    assert found.proof.constants
-    assert not found.proof.own
+    findings = made.executed(program)
+    assert findings.wrong is None
+    assert findings.proof.constants
+    assert not findings.proof.own
     assert len(made.witness.steps) == len(made.step.simulator.plan.steps)
 
 
@@ -157,8 +157,8 @@ def test_no_bit_of_a_constant_that_is_decoded_may_be_another(made: Made) -> None
         except mizzen.MizzenError:
             continue
         same = same_constants(right, plan)
-        found = list(mismatches(made.witness, wrong, plan))
-        assert bool(found) != same or found, place
+        findings = list(mismatches(made.witness, wrong, plan))
+        assert findings or same, place
 
 
 def same_constants(one: Any, other: Any) -> bool:
@@ -172,15 +172,15 @@ def same_constants(one: Any, other: Any) -> bool:
     )
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda row: row[0])
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda each: each[0])
 def test_each_register_that_is_another_is_named(mistake: tuple[str, str, int]) -> None:
     made = Made(convolution())
-    found = made.executed(planted(made.step.program, *mistake))
-    assert isinstance(found.wrong, Disagreement | mizzen.MizzenError)
-    if isinstance(found.wrong, Disagreement):
-        assert found.group is not None
-        assert found.wrong.wanted != found.wrong.came
-        assert found.wrong.origin.kind in ("CONV_2D", "ADD")
+    findings = made.executed(planted(made.step.program, *mistake))
+    assert isinstance(findings.wrong, Disagreement | mizzen.MizzenError)
+    if isinstance(findings.wrong, Disagreement):
+        assert findings.group is not None
+        assert findings.wrong.wanted != findings.wrong.came
+        assert findings.wrong.origin.kind in ("CONV_2D", "ADD")
 
 
 FIELDS = {
@@ -194,12 +194,12 @@ FIELDS = {
 def test_the_field_and_both_values_are_told(name: str) -> None:
     field, change, told = FIELDS[name]
     made = Made(wide_product())
-    found = made.executed(planted(made.step.program, name, field, change)).wrong
-    assert isinstance(found, Disagreement)
-    assert found.field == told
-    assert str(found) == (
-        f"{told} of {found.operation}: {found.came} in the command stream, {found.wanted} in its "
-        "schedule"
+    findings = made.executed(planted(made.step.program, name, field, change)).wrong
+    assert isinstance(findings, Disagreement)
+    assert findings.field == told
+    assert str(findings) == (
+        f"{told} of {findings.operation}: {findings.came} in the command stream, "
+        f"{findings.wanted} in its schedule"
     )
 
 
@@ -255,8 +255,8 @@ def test_a_witness_that_says_anything_else_differs(name: str) -> None:
     for place, said in enumerate(made.witness.steps):
         for path in numbers(said):
             step = changed(said, path)
-            found = differing(made, plan, place, step)
-            if found:
+            findings = differing(made, plan, place, step)
+            if findings:
                 seen.add(path[-1])
             else:
                 assert path[-1] in SILENT, (place, path)
@@ -277,8 +277,8 @@ def test_a_witness_of_fewer_steps_differs() -> None:
     made = Made(convolution())
     plan = made.step.simulator.plan
     fewer = replace(made.witness, steps=made.witness.steps[:-1])
-    (found,) = mismatches(fewer, made.step.program, plan)
-    assert (found.field, found.said, found.read) == (
+    (findings,) = mismatches(fewer, made.step.program, plan)
+    assert (findings.field, findings.said, findings.read) == (
         "number of steps", len(plan.steps) - 1, len(plan.steps),
     )  # fmt: skip
 
@@ -317,18 +317,18 @@ def test_constants_of_the_schedule_are_the_networks(field: str, accelerator: str
     """Both the stream and its witness may be wrong alike: of what the network is, they know."""
     made = Made(convolution(), accelerator)
     assert made.judged(made.witness).wrong is None
-    found = made.judged(with_convolution(made.witness, WRONG_CONSTANTS[field])).wrong
-    assert found is not None
-    assert found.disagreement.field == field
-    assert found.operation.kind == "CONV2D"
+    findings = made.judged(with_convolution(made.witness, WRONG_CONSTANTS[field])).wrong
+    assert findings is not None
+    assert findings.disagreement.field == field
+    assert findings.operation.kind == "CONV2D"
 
 
 def test_a_shift_that_is_another_is_no_rescale() -> None:
     made = Made(convolution())
     other = with_convolution(made.witness, lambda said: other_channels(said, "shifts"))
-    found = made.judged(other).wrong
-    assert found is not None
-    assert found.disagreement.field == "scale"
+    findings = made.judged(other).wrong
+    assert findings is not None
+    assert findings.disagreement.field == "scale"
 
 
 def test_a_scale_of_the_schedule_is_the_networks() -> None:
@@ -339,9 +339,9 @@ def test_a_scale_of_the_schedule_is_the_networks() -> None:
         else said
         for said in made.witness.steps
     )
-    found = made.judged(replace(made.witness, steps=steps)).wrong
-    assert found is not None
-    assert found.disagreement.field == "scale"
+    findings = made.judged(replace(made.witness, steps=steps)).wrong
+    assert findings is not None
+    assert findings.disagreement.field == "scale"
 
 
 @pytest.mark.parametrize("build", [logistic, softmax])
@@ -355,10 +355,10 @@ def test_entries_of_tables_are_the_networks(build: Callable[[], bytes]) -> None:
             table = one_more(said.activation.table, entry)
             other = replace(said, activation=replace(said.activation, table=table))
             steps = (*made.witness.steps[:place], other, *made.witness.steps[place + 1 :])
-            found = made.judged(replace(made.witness, steps=steps)).wrong
-            assert found is not None
-            assert found.disagreement.field == "table"
-            assert found.disagreement.index == (entry,)
+            findings = made.judged(replace(made.witness, steps=steps)).wrong
+            assert findings is not None
+            assert findings.disagreement.field == "table"
+            assert findings.disagreement.index == (entry,)
             tables += 1
     assert tables
 
@@ -376,10 +376,10 @@ def test_the_first_operation_that_is_wrong_is_named() -> None:
         inside = Inside(made.witness, step.simulator.plan, made.code.operations, reference)
         simulator = inside.simulator(step.simulator)
         computed(made.code, inputs, len(inputs[0]), step=step, simulator=simulator)
-        found = inside.compared(lambda name, ours, theirs: False)
-        assert isinstance(found, Differing) is not is_right
-        if isinstance(found, frozenset):
-            assert found == {"made"}
+        findings = inside.compared(lambda name, ours, theirs: False)
+        assert isinstance(findings, Differing) is not is_right
+        if isinstance(findings, frozenset):
+            assert findings == {"made"}
 
 
 def test_operations_inside_are_seen() -> None:
@@ -409,18 +409,18 @@ def quiet(data: bytes | Path, accelerator: str) -> None:
     assert not [tried for choice in report.code for tried in choice.tried]
 
 
-SAMPLE = [row for row in cases() if not row.name.startswith(REFUSED)]
+SAMPLE = [each for each in cases() if not each.name.startswith(REFUSED)]
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("case", SAMPLE[::24], ids=lambda row: row.name)
+@pytest.mark.parametrize("case", SAMPLE[::24], ids=lambda each: each.name)
 def test_nothing_is_said_of_right_code(case: Any, accelerator: str) -> None:
     quiet(case.build(), accelerator)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("case", SAMPLE, ids=lambda row: row.name)
+@pytest.mark.parametrize("case", SAMPLE, ids=lambda each: each.name)
 def test_nothing_is_said_of_any_case(case: Any, accelerator: str) -> None:
     quiet(case.build(), accelerator)
 

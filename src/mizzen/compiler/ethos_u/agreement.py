@@ -22,11 +22,11 @@ def unlike_witness(
 
     operations  of the region's graph, whose places the witness's origins are
     """
-    found = next(mismatches(witness, simulator.program, simulator.plan), None)
-    if found is None:
+    mismatch = next(mismatches(witness, simulator.program, simulator.plan), None)
+    if mismatch is None:
         return None
-    operation = operation_of(found.origin, operations)
-    wrong = _disagreement(found, None if operation is None else operation.origin)
+    operation = operation_of(mismatch.origin, operations)
+    wrong = _disagreement(mismatch, None if operation is None else operation.origin)
     return RegionFindings(Proof(0, seed), wrong, None if operation is None else operation.group)
 
 
@@ -36,14 +36,14 @@ def operation_of(origin: Origin, operations: Sequence[Operation]) -> Operation |
     return None if place is None or place >= len(operations) else operations[place]
 
 
-def _disagreement(found: Mismatch, origin: Origin | None) -> Disagreement:
+def _disagreement(mismatch: Mismatch, origin: Origin | None) -> Disagreement:
     return Disagreement(
-        operation=f"step {found.step} ({found.command})",
+        operation=f"step {mismatch.step} ({mismatch.command})",
         origin=origin or Origin(),
-        field=found.field,
-        index=found.index,
-        wanted=found.said,
+        field=mismatch.field,
+        index=mismatch.index,
+        wanted=mismatch.said,
         wanted_by=WITNESS,
-        came=found.read,
+        came=mismatch.read,
         came_from=STREAM,
     )

@@ -46,5 +46,5 @@ def exponentials(model: Model, operator: Operator) -> Iterator[Array]:
     inside = np.maximum(steps, -radius)
     scaled = fixed_point.scaled(inside, int(multiplier), int(exponent))
     # Numbers of five integer bits are twice those of four with the same bits.
-    found = fixed_point.exp_of_negative_doubled(scaled)
-    yield np.where(steps >= -radius, found, 0).astype(np.int32)
+    powers = fixed_point.exp_of_negative_doubled(scaled)
+    yield np.where(steps >= -radius, powers, 0).astype(np.int32)

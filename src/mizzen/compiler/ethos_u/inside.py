@@ -204,7 +204,7 @@ def _results(
         if value.name:
             yield value.name
         for user in value.uses:
-            others = [row for row in user.operands if row is not value and row.constant is None]
+            others = [each for each in user.operands if each is not value and each.constant is None]
             if user not in own and not others:
                 waiting += user.results
 
@@ -220,10 +220,10 @@ def _boxes(witness: Witness, plan: Plan) -> Iterator[Box]:
 def _last_writes(boxes: Sequence[Box]) -> Iterator[Box]:
     """Yield the boxes that no later operation writes to, in the order of the stream."""
     later: dict[int, list[Box]] = {}
-    found: list[Box] = []
+    last: list[Box] = []
     for box in reversed(boxes):
         after = later.setdefault(box.tensor, [])
         if not any(map(box.meets, after)):
-            found.append(box)
+            last.append(box)
         after.append(box)
-    yield from reversed(found)
+    yield from reversed(last)

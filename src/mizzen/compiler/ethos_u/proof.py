@@ -116,11 +116,11 @@ class RegionProof:
             if not self._truth.allowed(place, ours, theirs):
                 return RegionFindings(Proof(0, self.options.seed), difference(ours, theirs))
             bounded.append(self._maker(place))
-        found = compared(lambda: outputs, inputs, outputs, self.options)
+        findings = compared(lambda: outputs, inputs, outputs, self.options)
         watched = len(seen - {value.name for value in part.outputs})
         equal = len(outputs) - len(bounded)
-        proof = replace(found.proof, equal=equal, watched=watched, bounded=tuple(bounded))
-        return replace(found, proof=told.told(proof))
+        proof = replace(findings.proof, equal=equal, watched=watched, bounded=tuple(bounded))
+        return replace(findings, proof=told.told(proof))
 
     @cached_property
     def _reference(self) -> Mapping[str, Array]:
@@ -268,11 +268,11 @@ class Told:
     ) -> RegionFindings:
         """Execute it on inputs of its own beside the region's graph."""
         assert isinstance(self.step, RegionStep), "what keeps state is executed step by step"
-        found = prove_region(self.code, part, options, custom, self.step)
-        return replace(found, proof=self.told(found.proof))
+        findings = prove_region(self.code, part, options, custom, self.step)
+        return replace(findings, proof=self.told(findings.proof))
 
     def told(self, proof: Proof) -> Proof:
-        """Return a proof with what was found of the constants."""
+        """Return a proof with what is known of the constants."""
         return replace(proof, constants=self.constants.held, own=self.constants.own)
 
 
@@ -343,10 +343,10 @@ def prove_steps(
         given = [array[step] for array in inputs]
         try:
             wanted = evaluate(graph, given, variables=variables, custom=custom)
-            found = session.run(*map(_as_file(code), range(len(given)), given))
+            computed_ = session.run(*map(_as_file(code), range(len(given)), given))
         except MizzenError as error:
             return RegionFindings(Proof(0, options.seed), error)
-        outputs = found if isinstance(found, tuple) else (found,)
+        outputs = computed_ if isinstance(computed_, tuple) else (computed_,)
         for ours, theirs in zip(outputs, wanted, strict=True):
             numbers = np.asarray(ours).reshape(1, *theirs.shape)
             signed = other_sign(numbers) if numbers.dtype == np.uint8 else numbers

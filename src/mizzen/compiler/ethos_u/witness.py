@@ -126,10 +126,10 @@ class _Says:
         return None if place is None else (place.region, place.offset_bytes + offset_bytes)
 
     def _constant_bytes(self, tensor: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | None:
-        row = self.schedule.sequence.tensors[tensor]
-        if row.role is not Role.CONSTANT or row.data is None:
+        known = self.schedule.sequence.tensors[tensor]
+        if known.role is not Role.CONSTANT or known.data is None:
             return None
-        return np.frombuffer(row.data.tobytes(), np.uint8)
+        return np.frombuffer(known.data.tobytes(), np.uint8)
 
     # Operations
 
@@ -264,20 +264,20 @@ def _elements(
     """Return the elements of a constant, ``[H, W, C]``."""
     size = map_.dtype.itemsize
     y, x, c = np.ogrid[: shape[0], : shape[1], : shape[2]]
-    rows, rows_right, columns = place.split
-    right = x >= columns
-    below = y >= np.where(right, rows_right, rows)
+    height, height_right, width = place.split
+    right = x >= width
+    below = y >= np.where(right, height_right, height)
     bases = np.array(place.bases)[2 * below + right]
-    inner_y = np.where(below, y - np.where(right, rows_right, rows), y)
-    inner_x = np.where(right, x - columns, x)
+    inner_y = np.where(below, y - np.where(right, height_right, height), y)
+    inner_x = np.where(right, x - width, x)
     stride_y, stride_x, stride_c = place.strides
     if place.layout is Layout.NHWC:
         at = bases + inner_y * stride_y + inner_x * stride_x + c * size
     else:
         brick = c // BRICK * stride_c + c % BRICK * size
         at = bases + inner_y * stride_y + inner_x * BRICK * size + brick
-    found = data[at[..., np.newaxis] + np.arange(size)]
-    return np.ascontiguousarray(found).view(map_.dtype)[..., 0]
+    cells = data[at[..., np.newaxis] + np.arange(size)]
+    return np.ascontiguousarray(cells).view(map_.dtype)[..., 0]
 
 
 def _kernel(kernel: Kernel) -> SaidKernel:

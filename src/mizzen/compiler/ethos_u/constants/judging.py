@@ -1,7 +1,7 @@
 """Hold the constants that a generator says its stream has to the network that it was made of.
 
-Whoever judges here knows the graph and its constants, and no rule by which streams are made: it
-knows no more of a layout than that it makes no numbers of its own.
+What judges here knows the graph and its constants, and no rule by which streams are made: of a
+layout no more than that it makes no numbers of its own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Wrong:
 
 @dataclass(slots=True)
 class Judged:
-    """What was found of a region's constants.
+    """What is known of a region's constants.
 
     held   sets of constants (weights, biases, scales, a table, of an operation) that are the
            network's, or what their kind says
@@ -63,11 +63,11 @@ class Judged:
     own: int = 0
     wrong: Wrong | None = None
 
-    def take(self, found: Wrong | bool) -> None:
-        """Take what was found of one set: whether it is the network's, or that it is wrong."""
-        if isinstance(found, Wrong):
-            self.wrong = self.wrong or found
-        elif found:
+    def take(self, verdict: Wrong | bool) -> None:
+        """Take the verdict on one set: whether it is the network's, or that it is wrong."""
+        if isinstance(verdict, Wrong):
+            self.wrong = self.wrong or verdict
+        elif verdict:
             self.held += 1
         else:
             self.own += 1
@@ -79,25 +79,25 @@ def judged(witness: Witness, operations: Sequence[Operation], exponentials: Expo
     operations    of its graph, whose places the witness's origins are
     exponentials  tables that SOFTMAX may look up
     """
-    found = Judged()
+    constants = Judged()
     every = list(_made(witness, operations))
-    region = [row for row in operations if isinstance(row, Rescale)]
+    region = [each for each in operations if isinstance(each, Rescale)]
     layers: dict[Operation, _Convolutions] = {}
     for place, said, operation in every:
         if isinstance(said, SaidConvolution) and operation is not None:
-            row = layers.setdefault(operation, _Convolutions(operation))
-            row.places.append(place)
-            row.said.append(said)
+            layer = layers.setdefault(operation, _Convolutions(operation))
+            layer.places.append(place)
+            layer.said.append(said)
         elif isinstance(said, SaidConvolution):
-            found.own += 1
+            constants.own += 1
         for verdict in _of_scales(place, said, operation, region):
-            found.take(verdict)
+            constants.take(verdict)
         if said.activation.table is not None:
-            found.take(_of_table(place, said, operation, exponentials))
-    for row in layers.values():
-        for verdict in row.judged():
-            found.take(verdict)
-    return found
+            constants.take(_of_table(place, said, operation, exponentials))
+    for layer in layers.values():
+        for verdict in layer.judged():
+            constants.take(verdict)
+    return constants
 
 
 Made = tuple[int, SaidOperation, Operation | None]
@@ -190,9 +190,9 @@ class _Convolutions:
     said: list[SaidConvolution] = field(default_factory=list[SaidConvolution])
 
     def judged(self) -> Iterator[Wrong | bool]:
-        """Yield what was found of weights, biases and scales of each."""
+        """Yield verdicts on weights, biases and scales of each."""
         layer = layer_of(self.operation)
-        known = [row for row in zip(self.places, self.said, strict=True) if not _moves(row[1])]
+        known = [each for each in zip(self.places, self.said, strict=True) if not _moves(each[1])]
         yield from (True for _ in range(3 * (len(self.said) - len(known))))
         if layer is None or any(said.weights is None for _, said in known):
             yield from (False for _ in range(3 * len(known)))
@@ -204,10 +204,10 @@ class _Convolutions:
     def _of_layer(
         self, layer: Layer, places: Sequence[int], said: Sequence[SaidConvolution]
     ) -> Iterator[Wrong | bool]:
-        kernels = [row.weights for row in said if row.weights is not None]
-        words = [sums_of(row, (1, 2, 3)) for row in kernels]
-        found = matched(layer, words)
-        unknown = found.first_unknown
+        kernels = [each.weights for each in said if each.weights is not None]
+        words = [sums_of(weights, (1, 2, 3)) for weights in kernels]
+        matches = matched(layer, words)
+        unknown = matches.first_unknown
         if unknown is None:
             rare = uneven(layer, words)
             if rare is not None:
@@ -215,29 +215,29 @@ class _Convolutions:
             yield from (True for _ in said)
         elif is_multiple(layer, words, kernels):
             yield from (True for _ in said)
-        elif found.share > SAYS_SOMETHING:
+        elif matches.share > SAYS_SOMETHING:
             at, channel = unknown
             yield self._differs(places[at], "weights", (channel,), "those of one of its channels",
                                 "others")  # fmt: skip
         else:
             yield from (False for _ in said)
-        yield from self._of_channels(layer, places, said, found)
+        yield from self._of_channels(layer, places, said, matches)
 
     def _of_channels(
         self,
         layer: Layer,
         places: Sequence[int],
         said: Sequence[SaidConvolution],
-        found: Matched,
+        matches: Matched,
     ) -> Iterator[Wrong | bool]:
         scales = _scales_after(self.operation, len(layer.biases))
-        for place, row, channels in zip(places, said, found.channels, strict=True):
+        for place, each, channels in zip(places, said, matches.channels, strict=True):
             if () in channels:
                 yield False
                 yield False
                 continue
-            yield self._of_biases(layer, place, row, channels)
-            yield self._of_multipliers(scales, place, row, channels)
+            yield self._of_biases(layer, place, each, channels)
+            yield self._of_multipliers(scales, place, each, channels)
 
     def _of_biases(
         self,
@@ -293,15 +293,15 @@ def _moves(said: SaidConvolution) -> bool:
 
 def _scales_after(operation: Operation, channels: int) -> list[set[tuple[int, int]]]:
     """Return by what sums of each channel may be multiplied: RESCALEs after them, or nothing."""
-    found = [{(1, 0)} for _ in range(channels)]
+    allowed = [{(1, 0)} for _ in range(channels)]
     for result in operation.results:
-        for row in after(result, lambda user: False):
-            if not isinstance(row, Rescale):
+        for user in after(result, lambda _: False):
+            if not isinstance(user, Rescale):
                 continue
-            scales = rationals(row)
+            scales = rationals(user)
             if len(scales) == 1:
                 scales *= channels
             if len(scales) == channels:
-                for known, scale in zip(found, scales, strict=True):
+                for known, scale in zip(allowed, scales, strict=True):
                     known.add(scale)
-    return found
+    return allowed

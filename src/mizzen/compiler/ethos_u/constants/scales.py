@@ -72,15 +72,15 @@ def kind_of(
     Sums take one operand with more bits, by a power of two that the simulator knows: so of a
     RESCALE the odd multiplier is compared alone.
     """
-    odd, _ = found = rational(scale.multiplier, scale.shift)
+    odd, _ = factor = rational(scale.multiplier, scale.shift)
     if odd == 1:
         return Kind.POWER
     if isinstance(operation, Custom):
-        return Kind.CURVE if found in curves_of(operation) else Kind.UNKNOWN
+        return Kind.CURVE if factor in curves_of(operation) else Kind.UNKNOWN
     known = {other for other, _ in (*_around(operation), *_of(region))}
     if odd in known:
         return Kind.RESCALE
-    if isinstance(operation, AvgPool2d) and _is_average(found, said):
+    if isinstance(operation, AvgPool2d) and _is_average(factor, said):
         return Kind.AVERAGE
     return Kind.UNKNOWN
 
@@ -98,7 +98,7 @@ def curves_of(operation: Custom) -> list[Rational]:
 def _around(operation: Operation) -> Iterator[Rational]:
     yield from _of((operation, *before(operation)))
     for result in operation.results:
-        yield from _of(after(result, lambda row: False))
+        yield from _of(after(result, lambda _: False))
 
 
 def _of(operations: Iterable[Operation]) -> Iterator[Rational]:
@@ -107,10 +107,10 @@ def _of(operations: Iterable[Operation]) -> Iterator[Rational]:
             yield from rationals(operation)
 
 
-def _is_average(found: Rational, said: SaidOperation) -> bool:
+def _is_average(factor: Rational, said: SaidOperation) -> bool:
     """Whether a scale is one over the elements of a window."""
     if not isinstance(said, SaidPooling):
         return False
-    odd, shift = found
+    odd, shift = factor
     count = said.kernel.height * said.kernel.width
     return abs(odd * count - (1 << shift)) << AVERAGE_BITS <= 1 << shift

@@ -38,7 +38,7 @@ def rationals(operation: Rescale) -> list[Rational]:
 
 def is_alone(operation: Operation, value: Value) -> bool:
     """Whether an operation computes of one value and constants."""
-    return all(row is value or row.constant is not None for row in operation.operands)
+    return all(each is value or each.constant is not None for each in operation.operands)
 
 
 def after(

@@ -95,20 +95,20 @@ def _entries(path: list[Operation]) -> Iterator[Bytes]:
     for operation in path:
         if isinstance(operation, MOVES):
             continue
-        found = _applied(operation, numbers)
-        if found is None:
+        results = _applied(operation, numbers)
+        if results is None:
             return
-        numbers = found
+        numbers = results
         if numbers.dtype.itemsize in (1, 4):
             yield np.ascontiguousarray(numbers).view(np.uint8)
 
 
 def _applied(operation: Operation, numbers: Array) -> Array | None:
     """Return what an operation makes of numbers; None if that depends on where they are."""
-    operands = [row.constant for row in operation.operands]
+    operands = [value.constant for value in operation.operands]
     if not isinstance(operation, FUNCTIONS) or _is_by_channel(operation):
         return None
-    given = [numbers if row is None else row for row in operands]
+    given = [numbers if array is None else array for array in operands]
     (result,) = apply(operation, given)
     return result.reshape(-1)
 

@@ -73,11 +73,11 @@ class Layer:
     @cached_property
     def parts(self) -> dict[int, tuple[int, ...]]:
         """The channels by the words of some rows and columns of their kernels."""
-        found: dict[int, set[int]] = {}
+        known: dict[int, set[int]] = {}
         for words in self._windows():
             for word, channels in _channels_of(words).items():
-                found.setdefault(word, set()).update(channels)
-        return {word: tuple(sorted(channels)) for word, channels in found.items()}
+                known.setdefault(word, set()).update(channels)
+        return {word: tuple(sorted(channels)) for word, channels in known.items()}
 
     def _windows(self) -> Iterator[Words]:
         """Yield the words ``[O]`` of each rectangle of the kernels, of each of its phases."""
@@ -98,11 +98,11 @@ class Layer:
 
 def _channels_of(words: Words) -> dict[int, tuple[int, ...]]:
     """Return channels by their words; those without numbers are left out."""
-    found: dict[int, list[int]] = {}
+    known: dict[int, list[int]] = {}
     for channel, word in enumerate(words.tolist()):
         if word:
-            found.setdefault(word, []).append(channel)
-    return {word: tuple(channels) for word, channels in found.items()}
+            known.setdefault(word, []).append(channel)
+    return {word: tuple(channels) for word, channels in known.items()}
 
 
 def layer_of(operation: Operation) -> Layer | None:
@@ -152,9 +152,9 @@ def _product(operation: Matmul) -> Layer | None:
 
 
 def _number(value: Value) -> int:
-    found = value.constant
-    assert found is not None, "zero points are constants"
-    return int(found.ravel()[0])
+    number = value.constant
+    assert number is not None, "zero points are constants"
+    return int(number.ravel()[0])
 
 
 Channels = tuple[int, ...] | None
@@ -173,15 +173,15 @@ class Matched:
     @property
     def share(self) -> float:
         """The part of output channels that are channels of the layer, 0 to 1."""
-        every = [row for rows in self.channels for row in rows if row is not None]
+        every = [each for operation in self.channels for each in operation if each is not None]
         return sum(map(bool, every)) / max(1, len(every))
 
     @property
     def first_unknown(self) -> tuple[int, int] | None:
         """The first operation with an output channel that is none of the layer's, and that."""
-        for place, rows in enumerate(self.channels):
-            for channel, row in enumerate(rows):
-                if row == ():
+        for place, operation in enumerate(self.channels):
+            for channel, candidates in enumerate(operation):
+                if candidates == ():
                     return place, channel
         return None
 
@@ -189,18 +189,18 @@ class Matched:
 def matched(layer: Layer, words: Sequence[Words]) -> Matched:
     """Say which channels of a layer the output channels of operations are, by their numbers."""
     known = layer.whole
-    if any(word and word not in known for row in words for word in row.tolist()):
+    if any(word and word not in known for sums in words for word in sums.tolist()):
         known = {**layer.parts, **known}
     return Matched(
         tuple(
-            tuple(known.get(word, ()) if word else None for word in row.tolist()) for row in words
+            tuple(known.get(word, ()) if word else None for word in sums.tolist()) for sums in words
         )
     )
 
 
 def uneven(layer: Layer, words: Sequence[Words]) -> int | None:
     """Return a channel that is there less often than others; None if all are equally often."""
-    times = Counter(word for row in words for word in row.tolist() if word in layer.whole)
+    times = Counter(word for sums in words for word in sums.tolist() if word in layer.whole)
     parts = {word: times[word] / len(channels) for word, channels in layer.whole.items()}
     if len(set(parts.values())) <= 1:
         return None
@@ -215,7 +215,7 @@ def is_multiple(layer: Layer, words: Sequence[Words], kernels: Sequence[Array]) 
     ours = sum(int(np.count_nonzero(each)) for each in kernels)
     theirs = int(np.count_nonzero(layer.kernels))
     times = ours // max(1, theirs)
-    total = sum(int(row.sum(dtype=np.uint64)) for row in words)
+    total = sum(int(sums.sum(dtype=np.uint64)) for sums in words)
     return times * theirs == ours and (
         (total - times * int(layer.words.sum(dtype=np.uint64))) % (1 << 64) == 0
     )

@@ -174,7 +174,7 @@ def _convolution(
     yield from of_output(said.ofm, said.activation, said.rounding, None, read.output, program)
     encoded = plan.encoded.get(_offset_bytes(read))
     if said.weights is None:
-        streams = tuple((row.region, row.offset, row.length) for row in read.weights)
+        streams = tuple((stream.region, stream.offset, stream.length) for stream in read.weights)
         yield Field("weight streams", said.streams, streams)
         kernel = step.kernel
         scales = kernel.scales if isinstance(kernel, WrittenWeightsKernel) else None

@@ -109,20 +109,21 @@ def of_map(name: str, said: SaidMap, shape: Shape, read: FeatureMap, program: Pr
 def _of_place(name: str, said: SaidPlace, read: FeatureMap) -> Fields:
     """Compare what of a place means something for the map's size."""
     height, width, _ = read.shape
-    rows, rows_right, columns = (
+    split = (
         min(size, most) for size, most in zip(said.split, (height, height, width), strict=True)
     )
-    is_split = columns < width
-    used = (True, is_split, rows < height, is_split and rows_right < height)
+    height_0, height_1, width_0 = split
+    is_split = width_0 < width
+    used = (True, is_split, height_0 < height, is_split and height_1 < height)
     yield Field(f"{name} region", said.region, read.region)
     yield Field(f"{name} layout", FORMATS[said.layout], read.format)
     for tile, is_used in enumerate(used):
         if is_used:
             yield Field(f"{name} base {tile}", said.bases[tile], read.bases[tile])
-    yield Field(f"{name} rows of tile 0", rows, min(read.height_0, height))
-    yield Field(f"{name} columns of tile 0", columns, min(read.width_0, width))
+    yield Field(f"{name} rows of tile 0", height_0, min(read.height_0, height))
+    yield Field(f"{name} columns of tile 0", width_0, min(read.width_0, width))
     if is_split:
-        yield Field(f"{name} rows of tile 1", rows_right, min(read.height_1, height))
+        yield Field(f"{name} rows of tile 1", height_1, min(read.height_1, height))
     stride_y, stride_x, stride_c = said.strides
     yield Field(f"{name} stride of rows", stride_y, read.stride_y)
     if said.layout is Layout.NHWC:
@@ -136,15 +137,15 @@ def elements(program: Program, fm: FeatureMap) -> np.ndarray[Any, Any] | None:
     data = program.constants.get(fm.region)
     if data is None:
         return None
-    found = np.empty(fm.shape, fm.dtype)
+    array = np.empty(fm.shape, fm.dtype)
     for piece in pieces(fm):
         cells = np.ndarray(piece.counts, f"V{piece.cell_bytes}", data.data, piece.offset,
                            piece.strides)  # fmt: skip
-        part = found[piece.ys, piece.xs, piece.cs]
+        part = array[piece.ys, piece.xs, piece.cs]
         bricks = cells.shape[2]
         flat = np.frombuffer(cells.tobytes(), fm.dtype)
         part[...] = flat.reshape(*cells.shape[:2], bricks * (part.shape[2] // bricks))
-    return found
+    return array
 
 
 def of_kernel(said: SaidKernel, read: Kernel) -> Fields:
