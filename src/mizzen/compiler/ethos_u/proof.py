@@ -23,8 +23,8 @@ from mizzen.artifact.reading import contents_of
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import RegionCode
-from mizzen.compiler.ethos_u.agreement import operation_of, unlike_witness
-from mizzen.compiler.ethos_u.constants import Judged, judged
+from mizzen.compiler.ethos_u.agreement import held, operation_of
+from mizzen.compiler.ethos_u.constants import Judged
 from mizzen.compiler.ethos_u.exponentials import exponentials
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.regions import OwnCode
@@ -37,7 +37,7 @@ from mizzen.compiler.proof.regions import (
     compared,
     computed,
     graph_stimuli,
-    prove_region,
+    prove_graph,
     region_step,
 )
 from mizzen.compiler.tflite_reference import Kernels
@@ -149,19 +149,9 @@ class RegionProof:
         operators = self.model.main.operators
         return next(f"{each.kind} {each.index}" for each in operators if place in each.outputs)
 
-    def prove_file(
-        self,
-        network: Model,
-        contents: Contents,
-        tensors: dict[int, int],
-        schedules: Sequence[Schedule],
-    ) -> str:
-        """Execute the steps of a compiled file in its one arena; say what is wrong.
+    def prove_streams(self, contents: Contents, schedules: Sequence[Schedule]) -> str:
+        """Hold the streams of a compiled file to their schedules; say what differs.
 
-        What the CPU gives is what the reference says. Each tensor that a step takes must still be
-        what was given, and what NPU operators give must be the reference's.
-
-        tensors    of the file to those of the network
         schedules  of the NPU operators at their places in the arena, in the order of execution
         """
         operators = [step for step in contents.steps if isinstance(step, NpuStep)]
@@ -170,6 +160,16 @@ class RegionProof:
             wrong = next(mismatches(witness_of(schedule), step.program, plan), None)
             if wrong is not None:
                 return str(wrong)
+        return ""
+
+    def prove_file(self, network: Model, contents: Contents, tensors: dict[int, int]) -> str:
+        """Execute the steps of a compiled file in its one arena; say what is wrong.
+
+        What the CPU gives is what the reference says. Each tensor that a step takes must still be
+        what was given, and what NPU operators give must be the reference's.
+
+        tensors  of the file to those of the network
+        """
         if contents.arena is None:
             return ""
         return _ArenaRun(self._truth, network, contents, tensors).wrong()
@@ -267,8 +267,7 @@ class Told:
         self, part: Extracted, options: ProofOptions, custom: Kernels | None
     ) -> RegionFindings:
         """Execute it on inputs of its own beside the region's graph."""
-        assert isinstance(self.step, RegionStep), "what keeps state is executed step by step"
-        findings = prove_region(self.code, part, options, custom, self.step)
+        findings = prove_graph(part.graph, self.computed, options, custom=custom)
         return replace(findings, proof=self.told(findings.proof))
 
     def told(self, proof: Proof) -> Proof:
@@ -290,12 +289,11 @@ def told_of(
         simulator = step.simulator
     except MizzenError as error:
         return RegionFindings(Proof(0, options.seed), error)
-    unlike = unlike_witness(witness, simulator, code.operations, options.seed)
-    if unlike is not None:
-        return unlike
-    constants = judged(witness, code.operations, partial(_exponentials, model))
-    if (wrong := constants.wrong) is not None:
-        return RegionFindings(Proof(0, options.seed), wrong.disagreement, wrong.operation.group)
+    constants = held(
+        witness, simulator, code.operations, options.seed, partial(_exponentials, model)
+    )
+    if isinstance(constants, RegionFindings):
+        return constants
     return Told(code, step, witness, constants)
 
 

@@ -120,7 +120,8 @@ def compile_network(
     contents = contents_of(compiled, network.origins)
     if options.inputs:
         schedules = [program.schedule for program in network.programs]
-        wrong = proof.prove_file(compiled, contents, dict(network.tensors), schedules)
+        wrong = proof.prove_streams(contents, schedules)
+        wrong = wrong or proof.prove_file(compiled, contents, dict(network.tensors))
         if wrong:
             raise _wrong_plan(model, wrong)
     report = _report(model, lowered, placed, network, configuration)

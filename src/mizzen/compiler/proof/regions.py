@@ -43,13 +43,18 @@ def prove_region(
     region: Extracted,
     options: ProofOptions,
     custom: CustomKernel | None = None,
-    step: RegionStep | None = None,
 ) -> RegionFindings:
     """Execute a region's code, and compare; `region` is it as it was before it was compiled.
 
     custom  computes what is CUSTOM in it
-    step    of the code, if there is one already
     """
+    step = region_step(code)
+    try:
+        unlike = code.unlike_told(step, options.seed)
+    except MizzenError as error:
+        return RegionFindings(Proof(0, options.seed), error)
+    if unlike is not None:
+        return unlike
     reference = code.reference if isinstance(code, OperatorCode) else None
     found = prove_graph(
         region.graph,

@@ -5,5 +5,6 @@ stream does it is for others. It must not know the generator.
 """
 
 from mizzen.compiler.ethos_u.constants.judging import Judged, judged
+from mizzen.compiler.ethos_u.constants.tables import Exponentials
 
-__all__ = ["Judged", "judged"]
+__all__ = ["Exponentials", "Judged", "judged"]
