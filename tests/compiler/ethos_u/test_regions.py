@@ -135,4 +135,4 @@ def test_code_that_is_wrong_in_every_way_is_refused_with_the_numbers(
     refused = maker(grouped(biases)).made([GROUP])
     assert isinstance(refused, RegionRefusal)
     assert refused.reasons[GROUP].rule == "proof"
-    assert "values differ, the first at" in refused.reasons[GROUP].message
+    assert "1 in the command stream, 0 in its schedule" in refused.reasons[GROUP].message
