@@ -1,15 +1,16 @@
 """Compare what a stream writes on the way with the tensors of the network, while it runs.
 
 What was made for an operation of the graph may be its result, or that of one after it which is done
-in the same. A tensor that is as large as one of these, and has the same numbers for the most part,
-is it. Operations in stripes write one box of it after the other, and each is taken as it was
-written.
+in the same. What is made last for it, and has the sizes of these, must be one of them; anything
+else that is equal to one is seen, too. Operations in stripes write one box of it after the other,
+and each is taken as it was written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from math import prod
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy.typing as npt
 
 from mizzen.compiler.ethos_u.agreement import operation_of
 from mizzen.compiler.proof.difference import Difference, difference
-from mizzen.compiler.proof.written import SAYS_SOMETHING
 from mizzen.diagnostics import Origin
 from mizzen.graph import Operation
 from mizzen.targets.ethos_u.judge.sim import Simulator
@@ -116,8 +116,8 @@ class Inside:
         maps, seen = self._watch.maps, set[str]()
         for told in self._told:
             closest: Difference | None = None
-            for name in told.candidates:
-                ours, theirs = self._both(told, name, maps)
+            for name, theirs in self._forms(told):
+                ours = _written(told, maps, theirs)
                 differs = difference(ours, theirs)
                 if differs is None:
                     seen.add(name)
@@ -127,31 +127,43 @@ class Inside:
                 if closest is None or differs.share < closest.share:
                     closest = differs
             else:
-                if closest is not None and told.is_result and self._says(told, closest):
+                if closest is not None and told.is_result and self._is_shaped(told):
                     return Differing(told.origin, closest)
         return frozenset(seen)
 
-    def _says(self, told: Told, closest: Difference) -> bool:
-        """Whether a result must be the tensor that it differs from so much.
+    def _forms(self, told: Told) -> Iterator[tuple[str, Array]]:
+        """Yield what a tensor may have to be, ``[count, H, W, C]``, with the name in the network.
 
-        One of the very shape of all that it may be lies as these do.
+        A layout may exchange the axes of all that operations hand on.
         """
         shape = self._witness.tensors[told.tensor].shape
-        same = all(_three(self._reference[name].shape[1:]) == shape for name in told.candidates)
-        return same or closest.share <= SAYS_SOMETHING
+        for name in told.candidates:
+            array = self._reference[name]
+            plain = array.reshape(len(array), *_three(array.shape[1:]))
+            orders = [
+                order
+                for order in permutations(range(3))
+                if tuple(plain.shape[1 + axis] for axis in order) == shape
+            ]
+            for order in orders:
+                moved = plain.transpose(0, *(1 + axis for axis in order))
+                yield name, np.ascontiguousarray(moved)
+            if not orders:
+                yield name, np.ascontiguousarray(array).reshape(len(array), *shape)
 
-    def _both(self, told: Told, name: str, maps: Mapping[int, Array]) -> tuple[Array, Array]:
-        """Return what was written of a tensor ``[count, H, W, C]``, and what may have to be.
+    def _is_shaped(self, told: Told) -> bool:
+        """Whether a tensor has the sizes of all that it may be, in whatever order."""
+        sizes = sorted(self._witness.tensors[told.tensor].shape)
+        references = (self._reference[name] for name in told.candidates)
+        return all(sorted(_three(array.shape[1:])) == sizes for array in references)
 
-        What was not written is as it has to be.
-        """
-        array = self._reference[name]
-        shape = len(array), *self._witness.tensors[told.tensor].shape
-        theirs = np.ascontiguousarray(array).reshape(shape)
-        ours = theirs.copy()
-        for box in told.boxes:
-            ours[:, *box.slices] = maps[box.offset_bytes]
-        return ours, theirs
+
+def _written(told: Told, maps: Mapping[int, Array], theirs: Array) -> Array:
+    """Return what was written of a tensor; what was not is as it has to be."""
+    ours = theirs.copy()
+    for box in told.boxes:
+        ours[:, *box.slices] = maps[box.offset_bytes]
+    return ours
 
 
 def _three(shape: Sequence[int]) -> Shape:
