@@ -24,7 +24,13 @@ from mizzen.graph import Operation
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.judge.sim.plan import Plan
 from mizzen.targets.ethos_u.judge.sim.watch import Watch
-from mizzen.targets.ethos_u.judge.witness import SaidTransfer, Shape, Witness
+from mizzen.targets.ethos_u.judge.witness import (
+    SaidMap,
+    SaidTensor,
+    SaidTransfer,
+    Shape,
+    Witness,
+)
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +42,8 @@ Allowed = Callable[[str, Array, Array], bool]
 class Box:
     """A part of a tensor of the network that an operation writes.
 
-    tensor  index among the witness's
+    tensor  index among the witness's, or, of what another view of a tensor's bytes shows, a number
+            of its own, which is negative
     offset_bytes  of the operation's command in the stream
     """
 
@@ -74,11 +81,12 @@ class Differing:
 class Told:
     """A tensor of the stream: the boxes that are written of it last, and what it may be.
 
+    shape       height, width, depth
     candidates  names of tensors of the network
     is_result   whether it is the last that was made for its operation: one of them it must be
     """
 
-    tensor: int
+    shape: Shape
     origin: Origin
     boxes: tuple[Box, ...]
     candidates: tuple[str, ...]
@@ -136,7 +144,7 @@ class Inside:
 
         A layout may exchange the axes of all that operations hand on.
         """
-        shape = self._witness.tensors[told.tensor].shape
+        shape = told.shape
         for name in told.candidates:
             array = self._reference[name]
             plain = array.reshape(len(array), *_three(array.shape[1:]))
@@ -153,7 +161,7 @@ class Inside:
 
     def _is_shaped(self, told: Told) -> bool:
         """Whether a tensor has the sizes of all that it may be, in whatever order."""
-        sizes = sorted(self._witness.tensors[told.tensor].shape)
+        sizes = sorted(told.shape)
         references = (self._reference[name] for name in told.candidates)
         return all(sorted(_three(array.shape[1:])) == sizes for array in references)
 
@@ -187,7 +195,7 @@ def _told(
     last = {witness.steps[boxes[-1].step].origin.operator: tensor for tensor, boxes in ordered}
     for tensor, boxes in ordered:
         made = {witness.steps[box.step].origin.operator for box in boxes}
-        origin, said = witness.steps[boxes[-1].step].origin, witness.tensors[tensor]
+        origin, said = witness.steps[boxes[-1].step].origin, _said(witness, tensor, boxes[-1])
         if len(made) > 1 or (operation := operation_of(origin, operations)) is None:
             continue
         names = [
@@ -198,8 +206,14 @@ def _told(
             and reference[name][0].size == prod(said.shape)
         ]
         if names:
-            is_result = last[origin.operator] == tensor
-            yield Told(tensor, origin, tuple(boxes), tuple(dict.fromkeys(names)), is_result)
+            is_result = tensor >= 0 and last[origin.operator] == tensor
+            yield Told(said.shape, origin, tuple(boxes), tuple(dict.fromkeys(names)), is_result)
+
+
+def _said(witness: Witness, tensor: int, box: Box) -> SaidTensor | SaidMap:
+    """Return what says shape and type of a tensor; of a view, the map that it is seen as."""
+    step = witness.steps[box.step]
+    return witness.tensors[tensor] if tensor >= 0 or isinstance(step, SaidTransfer) else step.ofm
 
 
 def _results(
@@ -223,10 +237,11 @@ def _results(
 
 def _boxes(witness: Witness, plan: Plan) -> Iterator[Box]:
     for place, (said, step) in enumerate(zip(witness.steps, plan.steps, strict=True)):
-        if isinstance(said, SaidTransfer) or said.ofm.start is None:
+        if isinstance(said, SaidTransfer):
             continue
-        offset = 4 * (step.operation.where.origin.command or 0)
-        yield Box(place, offset, said.ofm.tensor, said.ofm.start, said.ofm.shape)
+        offset, start = 4 * (step.operation.where.origin.command or 0), said.ofm.start
+        tensor = -1 - place if start is None else said.ofm.tensor
+        yield Box(place, offset, tensor, start or (0, 0, 0), said.ofm.shape)
 
 
 def _last_writes(boxes: Sequence[Box]) -> Iterator[Box]:
