@@ -18,6 +18,8 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.constants import Judged, judged
+from mizzen.compiler.ethos_u.constants.surroundings import rational
+from mizzen.compiler.ethos_u.constants.weights import Layer, matched, sums_of, uneven
 from mizzen.compiler.ethos_u.exponentials import exponentials
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.proof import RegionProof
@@ -448,3 +450,46 @@ def test_maps_say_where_they_lie(made: Made) -> None:
             assert isinstance(map_, SaidMap)
             assert 0 <= map_.tensor < len(made.witness.tensors)
             assert (map_.place is None) == (map_.constant is not None)
+
+
+# What is known of weights
+
+
+def layer(kernels: Any) -> Layer:
+    return Layer(np.asarray(kernels, np.int64), np.zeros(len(kernels), np.int64), 0)
+
+
+def test_channels_are_known_by_their_numbers_in_any_order_and_by_parts_of_them() -> None:
+    kernels = np.arange(1, 25).reshape(2, 3, 4, 1)
+    known = layer(kernels)
+    moved = np.flip(kernels, (1, 2))
+    part = kernels[:, 1:, 2:]
+    matches = matched(known, [sums_of(moved, (1, 2, 3)), sums_of(part, (1, 2, 3))])
+    assert matches.channels == (((0,), (1,)), ((0,), (1,)))
+    assert matches.first_unknown is None
+    other = kernels.copy()
+    other[1, 0, 0, 0] += 1
+    assert matched(known, [sums_of(other, (1, 2, 3))]).first_unknown == (0, 1)
+
+
+def test_each_channel_is_there_as_often_as_others() -> None:
+    known = layer(np.arange(1, 13).reshape(3, 2, 2, 1))
+    words = known.words
+    assert uneven(known, [words, words]) is None
+    assert uneven(known, [words, words[[0, 1, 1]]]) == 2
+    shifts = np.zeros((3, 3, 1, 1), np.int64)
+    shifts[0, 0], shifts[1, 1], shifts[2, 1] = 5, 6, 7
+    cut = sums_of(shifts[:, 1:], (1, 2, 3))
+    assert uneven(layer(shifts), [layer(shifts).words, cut]) is None
+
+
+def test_of_kernels_with_many_parts_none_is_said_to_be_wrong() -> None:
+    large = layer(np.ones((2, 64, 64, 1), np.int64))
+    assert not large.knows_parts
+    assert matched(large, [np.array([1, 2], np.uint64)]).channels == (((), ()),)
+
+
+def test_a_scale_has_one_form() -> None:
+    assert rational(1 << 30, 30) == (1, 0)
+    assert rational(3 << 4, 6) == (3, 2)
+    assert rational(0, 9) == (0, 0)

@@ -215,7 +215,7 @@ class _Convolutions:
             yield from (True for _ in said)
         elif is_multiple(layer, words, kernels):
             yield from (True for _ in said)
-        elif matches.share > SAYS_SOMETHING:
+        elif layer.knows_parts and matches.share > SAYS_SOMETHING:
             at, channel = unknown
             yield self._differs(places[at], "weights", (channel,), "those of one of its channels",
                                 "others")  # fmt: skip

@@ -29,6 +29,9 @@ LARGEST = 255
 """Magnitude of a weight without its zero point."""
 SEED = 7
 
+MOST_RECTANGLES = 1 << 20
+"""Of the kernels of a layer that are looked at: all of 10 x 10 for 300 channels."""
+
 
 def _words() -> Words:
     words = np.random.default_rng(SEED).integers(0, 1 << 64, 2 * LARGEST + 1, np.uint64)
@@ -78,6 +81,13 @@ class Layer:
             for word, channels in _channels_of(words).items():
                 known.setdefault(word, set()).update(channels)
         return {word: tuple(sorted(channels)) for word, channels in known.items()}
+
+    @property
+    def knows_parts(self) -> bool:
+        """Whether its kernels have so few rectangles that `parts` has all."""
+        height, width = self.kernels.shape[1:3]
+        rectangles = height * (height + 1) * width * (width + 1) // 4
+        return rectangles * len(self.kernels) <= MOST_RECTANGLES
 
     def _windows(self) -> Iterator[Words]:
         """Yield the words ``[O]`` of each rectangle of the kernels, of each of its phases."""
@@ -189,7 +199,8 @@ class Matched:
 def matched(layer: Layer, words: Sequence[Words]) -> Matched:
     """Say which channels of a layer the output channels of operations are, by their numbers."""
     known = layer.whole
-    if any(word and word not in known for sums in words for word in sums.tolist()):
+    is_whole = all(not word or word in known for sums in words for word in sums.tolist())
+    if not is_whole and layer.knows_parts:
         known = {**layer.parts, **known}
     return Matched(
         tuple(
@@ -199,12 +210,19 @@ def matched(layer: Layer, words: Sequence[Words]) -> Matched:
 
 
 def uneven(layer: Layer, words: Sequence[Words]) -> int | None:
-    """Return a channel that is there less often than others; None if all are equally often."""
-    times = Counter(word for sums in words for word in sums.tolist() if word in layer.whole)
+    """Return a channel that is there less often than others; None if all are equally often.
+
+    Nothing is said where some are there in part: a part may be as good as all, or have only zeros.
+    """
+    every = [word for sums in words for word in sums.tolist()]
+    times = Counter(every)
     parts = {word: times[word] / len(channels) for word, channels in layer.whole.items()}
-    if len(set(parts.values())) <= 1:
+    zeros = len(layer.biases) - sum(map(len, layer.whole.values()))
+    most = max(parts.values(), default=0)
+    if times[0] != most * zeros or any(word and word not in parts for word in every):
         return None
-    return layer.whole[min(parts, key=lambda word: parts[word])][0]
+    rare = min(parts, key=lambda word: parts[word], default=None)
+    return None if rare is None or parts[rare] == most else layer.whole[rare][0]
 
 
 def is_multiple(layer: Layer, words: Sequence[Words], kernels: Sequence[Array]) -> bool:
