@@ -198,16 +198,18 @@ def _told(
         origin, said = witness.steps[boxes[-1].step].origin, _said(witness, tensor, boxes[-1])
         if len(made) > 1 or (operation := operation_of(origin, operations)) is None:
             continue
-        names = [
-            name
-            for name in _results(operation, operations, origins)
+        results = [
+            (name, is_own)
+            for name, is_own in _results(operation, operations, origins)
             if name in reference
             and reference[name].dtype == said.dtype
             and reference[name][0].size == prod(said.shape)
         ]
-        if names:
-            is_result = tensor >= 0 and last[origin.operator] == tensor
-            yield Told(said.shape, origin, tuple(boxes), tuple(dict.fromkeys(names)), is_result)
+        if results:
+            names = dict.fromkeys(name for name, _ in results)
+            is_last = tensor >= 0 and last[origin.operator] == tensor
+            is_result = is_last and any(is_own for _, is_own in results)
+            yield Told(said.shape, origin, tuple(boxes), tuple(names), is_result)
 
 
 def _said(witness: Witness, tensor: int, box: Box) -> SaidTensor | SaidMap:
@@ -218,21 +220,21 @@ def _said(witness: Witness, tensor: int, box: Box) -> SaidTensor | SaidMap:
 
 def _results(
     operation: Operation, operations: Sequence[Operation], origins: Collection[int | None]
-) -> Iterator[str]:
-    """Yield the names of the values that steps of an operation may give.
+) -> Iterator[tuple[str, bool]]:
+    """Yield the names of the values that steps of an operation may give, and whether one must be.
 
-    Operations after it for which there are no steps of their own may be done in the same.
+    Operations after it may be done in the same. Where they have steps of their own they need not,
+    and what is before them may have no name.
     """
     own = {operations[place] for place in origins if place is not None and place < len(operations)}
-    waiting = list(operation.results)
+    waiting = [(value, True) for value in operation.results]
     while waiting:
-        value = waiting.pop(0)
+        value, is_own = waiting.pop(0)
         if value.name:
-            yield value.name
+            yield value.name, is_own
         for user in value.uses:
-            others = [each for each in user.operands if each is not value and each.constant is None]
-            if user not in own and not others:
-                waiting += user.results
+            if all(each is value or each.constant is not None for each in user.operands):
+                waiting += [(result, is_own and user not in own) for result in user.results]
 
 
 def _boxes(witness: Witness, plan: Plan) -> Iterator[Box]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mizzen.compiler.ethos_u.constants.scales import Kind, curves_of, kind_of, scales_of
+from mizzen.compiler.ethos_u.constants.scales import Kind, kind_of, scales_of
 from mizzen.compiler.ethos_u.constants.surroundings import after, rational, rationals
 from mizzen.compiler.ethos_u.constants.tables import Exponentials, expected_tables
 from mizzen.compiler.ethos_u.constants.weights import (
@@ -39,6 +39,9 @@ from mizzen.targets.ethos_u.judge.witness import (
 )
 
 NETWORK, WITNESS = "the network", "the schedule"
+
+OF_OWN_SCALES = (Custom, Resize)
+"""Operations that are computed with scales of the generator's own, besides the network's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +128,11 @@ def _of_scales(
             continue
         if kind_of(scale, said, operation, region) is not Kind.UNKNOWN:
             yield True
-        elif _has_own_scales(operation):
+        elif isinstance(operation, OF_OWN_SCALES):
             yield False
         else:
             yield _wrong(place, operation, name, (), "none of its scales",
                          f"{scale.multiplier} / 2**{scale.shift}")  # fmt: skip
-
-
-def _has_own_scales(operation: Operation) -> bool:
-    """Whether an operation is computed with scales of the generator's own."""
-    if isinstance(operation, Custom):
-        return not curves_of(operation)
-    return isinstance(operation, Resize)
 
 
 def _of_table(

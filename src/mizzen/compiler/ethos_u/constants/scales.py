@@ -75,8 +75,8 @@ def kind_of(
     odd, _ = factor = rational(scale.multiplier, scale.shift)
     if odd == 1:
         return Kind.POWER
-    if isinstance(operation, Custom):
-        return Kind.CURVE if factor in curves_of(operation) else Kind.UNKNOWN
+    if isinstance(operation, Custom) and factor in curves_of(operation):
+        return Kind.CURVE
     known = {other for other, _ in (*_around(operation), *_of(region))}
     if odd in known:
         return Kind.RESCALE
@@ -112,5 +112,7 @@ def _is_average(factor: Rational, said: SaidOperation) -> bool:
     if not isinstance(said, SaidPooling):
         return False
     odd, shift = factor
+    if shift < 0:
+        return False
     count = said.kernel.height * said.kernel.width
     return abs(odd * count - (1 << shift)) << AVERAGE_BITS <= 1 << shift
