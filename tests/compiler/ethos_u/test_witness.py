@@ -384,6 +384,39 @@ def test_the_first_operation_that_is_wrong_is_named() -> None:
             assert findings == {"made"}
 
 
+def requantized_parts() -> bytes:
+    """A sum that gets another scale in the same operation, of which parts are taken apart."""
+    net = Net()
+    other = net.tensor("other", (1, 4, 4, 8), "int8", 0.05, 11)
+    net.operator("QUANTIZE", [net.sum], [other], ("QuantizeOptions", {}))
+    absolute = net.tensor("absolute", (1, 4, 4, 8), "int8", 0.05, 11)
+    net.operator("ABS", [other], [absolute], ("AbsOptions", {}))
+    parts = [net.tensor(f"part-{place}", (1, 4, 4, 4), "int8", 0.05, 11) for place in range(2)]
+    axis = net.constant("axis", np.array(3, np.int32))
+    net.operator("SPLIT", [axis, other], parts, ("SplitOptions", {"num_splits": 2}))
+    return net.finish([net.first, net.second], [absolute, *parts])
+
+
+def curve_of_another_scale() -> bytes:
+    """TANH of 16 bits between numbers of 8."""
+    net = Net()
+    wide = net.tensor("wide", (1, 4, 4, 8), "int16", 2.0**-12)
+    net.operator("QUANTIZE", [net.sum], [wide], ("QuantizeOptions", {}))
+    curve = net.tensor("curve", (1, 4, 4, 8), "int16", 2.0**-15)
+    net.operator("TANH", [wide], [curve])
+    made = net.tensor("made", (1, 4, 4, 8), "int8", 0.0079, 2)
+    net.operator("QUANTIZE", [curve], [made], ("QuantizeOptions", {}))
+    return net.finish([net.first, net.second], [made])
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+@pytest.mark.parametrize("build", [requantized_parts, curve_of_another_scale])
+def test_nothing_is_said_of_operations_that_are_done_together(
+    build: Callable[[], bytes], accelerator: str
+) -> None:
+    quiet(build(), accelerator)
+
+
 def test_operations_inside_are_seen() -> None:
     report = report_of(mizzen.compile(DIGITS, U55))
     assert report.proof.watched >= 5
