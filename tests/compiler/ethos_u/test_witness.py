@@ -370,18 +370,21 @@ def test_entries_of_tables_are_the_networks(build: Callable[[], bytes]) -> None:
 
 def test_the_first_operation_that_is_wrong_is_named() -> None:
     made = Made(logistic())
-    reference = made.proof._reference
+    reference = dict(made.proof._reference)
     inputs = [reference[value.name] for value in made.part.inputs]
-    wrong = planted(made.step.program, "SET_OFM_ZERO_POINT", "zero_point", 7)
-    for program, is_right in ((made.step.program, True), (wrong, False)):
-        step = with_program(made.step, program)
-        inside = Inside(made.witness, step.simulator.plan, made.code.operations, reference)
+    other = reference["made"].copy()
+    other[0, 0, 1, 2, 3] ^= 1
+    step = made.step
+    for wanted, is_right in ((reference, True), ({**reference, "made": other}, False)):
+        inside = Inside(made.witness, step.simulator.plan, made.code.operations, wanted)
         simulator = inside.simulator(step.simulator)
         computed(made.code, inputs, len(inputs[0]), step=step, simulator=simulator)
-        findings = inside.compared(lambda name, ours, theirs: False)
-        assert isinstance(findings, Differing) is not is_right
-        if isinstance(findings, frozenset):
-            assert findings == {"made"}
+        seen = inside.compared(lambda name, ours, theirs: False)
+        assert isinstance(seen, Differing) is not is_right
+        if isinstance(seen, Differing):
+            assert (seen.difference.differing, seen.difference.where) == (1, (1, 2, 3))
+        else:
+            assert seen == {"made"}
 
 
 def requantized_parts() -> bytes:
@@ -409,8 +412,20 @@ def curve_of_another_scale() -> bytes:
     return net.finish([net.first, net.second], [made])
 
 
+def joined_minimum() -> bytes:
+    """A minimum whose operand is repeated first, written where it is joined with another map."""
+    net = NetworkBuilder("joined")
+    x = net.tensor("x", (1, 1, 4, 4), "int8", 0.1)
+    y = net.tensor("y", (1, 1, 1, 4), "int8", 0.1)
+    least = net.tensor("least", (1, 1, 4, 4), "int8", 0.1)
+    net.operator("MINIMUM", [y, x], [least], ("MaximumMinimumOptions", {}))
+    made = net.tensor("made", (1, 1, 5, 4), "int8", 0.1)
+    net.operator("CONCATENATION", [y, least], [made], ("ConcatenationOptions", {"axis": 2}))
+    return net.finish([x, y], [made])
+
+
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("build", [requantized_parts, curve_of_another_scale])
+@pytest.mark.parametrize("build", [requantized_parts, curve_of_another_scale, joined_minimum])
 def test_nothing_is_said_of_operations_that_are_done_together(
     build: Callable[[], bytes], accelerator: str
 ) -> None:

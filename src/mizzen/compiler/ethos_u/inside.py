@@ -1,9 +1,9 @@
 """Compare what a stream writes on the way with the tensors of the network, while it runs.
 
 What was made for an operation of the graph may be its result, or that of one after it which is done
-in the same. What is made last for it, and has the sizes of these, must be one of them; anything
-else that is equal to one is seen, too. Operations in stripes write one box of it after the other,
-and each is taken as it was written.
+in the same. What is made last for it, and has the sizes of these and most of their numbers, must be
+one of them; anything else that is equal to one is seen, too. Operations in stripes write one box of
+it after the other, and each is taken as it was written.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mizzen.compiler.ethos_u.agreement import operation_of
 from mizzen.compiler.proof.difference import Difference, difference
+from mizzen.compiler.proof.written import SAYS_SOMETHING
 from mizzen.diagnostics import Origin
 from mizzen.graph import Operation
 from mizzen.targets.ethos_u.judge.sim import Simulator
@@ -135,7 +136,7 @@ class Inside:
                 if closest is None or differs.share < closest.share:
                     closest = differs
             else:
-                if closest is not None and told.is_result and self._is_shaped(told):
+                if closest is not None and told.is_result and self._says(told, closest):
                     return Differing(told.origin, closest)
         return frozenset(seen)
 
@@ -159,8 +160,14 @@ class Inside:
             if not orders:
                 yield name, np.ascontiguousarray(array).reshape(len(array), *shape)
 
-    def _is_shaped(self, told: Told) -> bool:
-        """Whether a tensor has the sizes of all that it may be, in whatever order."""
+    def _says(self, told: Told, closest: Difference) -> bool:
+        """Whether a tensor is one that it differs from.
+
+        It has the sizes of all that it may be, in whatever order, and most of the numbers of one;
+        anything else may be something else, which outputs tell.
+        """
+        if closest.share > SAYS_SOMETHING:
+            return False
         sizes = sorted(told.shape)
         references = (self._reference[name] for name in told.candidates)
         return all(sorted(_three(array.shape[1:])) == sizes for array in references)
@@ -188,11 +195,12 @@ def _told(
 ) -> Iterator[Told]:
     """Yield the tensors that may be the network's, those first that were complete first."""
     by_tensor: dict[int, list[Box]] = {}
-    for box in _last_writes(list(_boxes(witness, plan))):
+    every = list(_boxes(witness, plan))
+    last = {witness.steps[box.step].origin.operator: box.tensor for box in every}
+    for box in _last_writes(every):
         by_tensor.setdefault(box.tensor, []).append(box)
     ordered = sorted(by_tensor.items(), key=lambda item: item[1][-1].step)
     origins = {step.origin.operator for step in witness.steps}
-    last = {witness.steps[boxes[-1].step].origin.operator: tensor for tensor, boxes in ordered}
     for tensor, boxes in ordered:
         made = {witness.steps[box.step].origin.operator for box in boxes}
         origin, said = witness.steps[boxes[-1].step].origin, _said(witness, tensor, boxes[-1])
