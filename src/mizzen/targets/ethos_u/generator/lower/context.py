@@ -159,6 +159,15 @@ class Emitter:
             Bytes(view.tensor, _shape(view), view.offset * size, strides), row.dtype, zero_point
         )
 
+    def low(self, view: View, dtype: np.dtype[Any]) -> Map:
+        """Return the low bytes of a view of elements [H, W, 1] as a map of a narrower type."""
+        assert view.shape[2] == 1, view
+        row = self.tensors[view.tensor]
+        row.layout = Layout.NHWC
+        size = row.dtype.itemsize
+        strides = view.strides[0] * size, view.strides[1] * size, dtype.itemsize
+        return Map(Bytes(view.tensor, _shape(view), view.offset * size, strides), dtype)
+
     def finished(self) -> tuple[Tensor, ...]:
         """Return the tensors."""
         return tuple(

@@ -101,6 +101,45 @@ def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Where windows go: over an input [N, H, W, C], for how many rows and columns of results.
+
+    turned  whether rows are columns of the values and columns rows: what is too tall is wide
+    """
+
+    shape: tuple[int, ...]
+    size: tuple[int, int]
+    strides: tuple[int, int]
+    pads: tuple[int, ...]
+    turned: bool = False
+
+    def across(self) -> Windows:
+        """Return the same windows with rows as columns."""
+        count, height, width, depth = self.shape
+        top, bottom, left, right = self.pads
+        return Windows(
+            (count, width, height, depth),
+            (self.size[1], self.size[0]),
+            (self.strides[1], self.strides[0]),
+            (left, right, top, bottom),
+            not self.turned,
+        )
+
+    def spans(self, kernel: tuple[int, int]) -> tuple[list[Span], list[Span]]:
+        """Return the parts down and across in which a window goes over the input."""
+        top, bottom, left, right = self.pads
+        _, height, width, _ = self.shape
+        down = spans(height, self.size[0], kernel[0], self.strides[0], (top, bottom))
+        across = spans(width, self.size[1], kernel[1], self.strides[1], (left, right))
+        need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
+        return down, across
+
+    def seen(self, view: View) -> View:
+        """Return a value [N, H, W, C] as the windows see it."""
+        return view.permuted((0, 2, 1, 3)) if self.turned else view
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
     """A convolution in NPU's words: `weights` [O, KH, KW, I] less their zero point."""
@@ -117,6 +156,11 @@ class Layer:
         """Rows and columns from the first to the last of the kernel."""
         _, height, width, _ = self.weights.shape
         return (height - 1) * self.dilation[0] + 1, (width - 1) * self.dilation[1] + 1
+
+    def across(self) -> Layer:
+        """Return the layer with rows as columns."""
+        weights = np.ascontiguousarray(self.weights.transpose(0, 2, 1, 3))
+        return replace(self, weights=weights, dilation=self.dilation[::-1])
 
     def require_kernel(self) -> None:
         """Refuse a kernel that the machine does not have."""
@@ -139,25 +183,23 @@ def convolution(site: Site) -> Node:
         need(not layer.depthwise, "its input's channels are padded")
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
-    layer, shape, strides = replace(layer, source=source), source.shape, operation.stride
-    if _folds(layer, shape, strides[1], pads):
-        layer, shape = _folded(layer, shape, strides[1])
-        strides = (strides[0], 1)
+    layer, windows = _placed(
+        replace(layer, source=source),
+        Windows(source.shape, _sides(site.root), _pair(operation.stride), pads),
+    )
     stage = Stage(site, layer, finish, scales)
-    flat = layer.reach == (1, 1) and strides == (1, 1) and not any(pads)
-    down = spans(shape[1], site.root.shape[1], layer.reach[0], strides[0], pads[:2])
-    across = spans(shape[2], site.root.shape[2], layer.reach[1], strides[1], pads[2:])
-    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
+    down, across = windows.spans(layer.reach)
 
     def write(emitter: Emitter, target: View) -> None:
-        view = emitter.read(source).reshaped(shape)
+        view = windows.seen(emitter.read(source)).reshaped(windows.shape)
         if view is None or not pixels(view):
-            view = emitter.copied(emitter.read(source), site.origin).reshaped(shape)
+            copy = emitter.copied(emitter.read(source), site.origin)
+            view = windows.seen(copy).reshaped(windows.shape)
             assert view is not None
-        if flat:
+        if layer.reach == windows.strides == (1, 1) and not any(pads):
             stage.flat(emitter, view, target)
             return
-        for image, made in zip(images(view), images(target), strict=True):
+        for image, made in zip(images(view), images(windows.seen(target)), strict=True):
             for y in down:
                 for x in across:
                     stage.add(emitter, image, made, y, x, layer.weights)
@@ -166,20 +208,43 @@ def convolution(site: Site) -> Node:
     return site.node((source,), write, operations)
 
 
-def _folds(layer: Layer, shape: tuple[int, ...], stride: int, pads: tuple[int, ...]) -> bool:
+def _sides(value: Value) -> tuple[int, int]:
+    _, height, width, _ = value.shape
+    return height, width
+
+
+def _pair(numbers_: tuple[int, ...]) -> tuple[int, int]:
+    first, second = numbers_
+    return first, second
+
+
+def _placed(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+    """Return a layer and its windows as the machine can have them, if it can."""
+    if layer.reach[0] > TALLEST_KERNEL >= layer.reach[1]:
+        layer, windows = layer.across(), windows.across()
+    layer.require_kernel()
+    return _folded(layer, windows) if _folds(layer, windows) else (layer, windows)
+
+
+def _folds(layer: Layer, windows: Windows) -> bool:
     """Whether the columns that a long stride passes can be channels of one column."""
-    whole = not any(pads[2:]) and layer.dilation[1] == 1 and not shape[2] % stride
-    return stride > LONGEST_STRIDE and layer.reach[1] > 1 and whole and not layer.depthwise
+    stride = windows.strides[1]
+    whole = not any(windows.pads[2:]) and not windows.shape[2] % stride and not windows.turned
+    single = layer.dilation[1] == 1 and not layer.depthwise
+    return stride > LONGEST_STRIDE and layer.reach[1] > 1 and whole and single
 
 
-def _folded(layer: Layer, shape: tuple[int, ...], stride: int) -> tuple[Layer, tuple[int, ...]]:
-    """Return a convolution with `stride` columns as channels of one, and its input's shape."""
+def _folded(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+    """Return a convolution with columns that a stride passes as channels of one."""
     outputs, height, width, channels = layer.weights.shape
+    stride = windows.strides[1]
     columns = -(-width // stride)
     whole = np.zeros((outputs, height, columns * stride, channels), np.int16)
     whole[:, :, :width] = layer.weights
     weights = whole.reshape(outputs, height, columns, stride * channels)
-    return replace(layer, weights=weights), (*shape[:2], shape[2] // stride, stride * channels)
+    shape = (*windows.shape[:2], windows.shape[2] // stride, stride * channels)
+    seen = replace(windows, shape=shape, strides=(windows.strides[0], 1))
+    return replace(layer, weights=weights), seen
 
 
 def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Any, ...]:
@@ -204,9 +269,7 @@ def _layer(operation: Weighted) -> Layer:
         values, dilation = _dilated(values, (operation.dilation[0], operation.dilation[1]))
     channels = values.shape[0]
     biases = np.broadcast_to(numbers(operation.bias), channels).copy()
-    layer = Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
-    layer.require_kernel()
-    return layer
+    return Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
 
 
 def _by_channel(values: Weights) -> tuple[Weights, bool]:
@@ -362,15 +425,15 @@ def pool(site: Site) -> Node:
             source, pads = operation.input, operation.pad
     height, width = operation.kernel
     padded = any(pads)
+    windows = Windows(source.shape, _sides(site.root), _pair(operation.stride), pads)
+    if height > TALLEST_POOL >= width:
+        height, width, windows = width, height, windows.across()
     need(height <= TALLEST_POOL and height * width <= LARGEST_POOL, "its window is too large")
     need(
         not average or not padded or max(height, width) <= PADDED_AVERAGE,
         "its padded window is large",
     )
-    strides = operation.stride
-    down = spans(source.shape[1], site.root.shape[1], height, strides[0], (pads[0], pads[1]))
-    across = spans(source.shape[2], site.root.shape[2], width, strides[1], (pads[2], pads[3]))
-    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
+    down, across = windows.spans((height, width))
     mode = PoolingMode.AVERAGE if average else PoolingMode.MAX
     scale = reciprocal(height * width) if average else Scale(1, 0)
 
@@ -379,7 +442,8 @@ def pool(site: Site) -> Node:
         view = emitter.read(source)
         if not pixels(view):
             view = emitter.copied(view, site.origin)
-        for image, made in zip(images(view), images(target), strict=True):
+        seen = windows.seen(view), windows.seen(target)
+        for image, made in zip(*map(images, seen), strict=True):
             for y in down:
                 for x in across:
                     window = Kernel(
@@ -426,8 +490,8 @@ def transposed(site: Site) -> Node:
     operation = site.operation
     assert isinstance(operation, TransposeConv2d)
     layer, finish = _layer(operation), site.finish(scales=True)
-    scales = _scales(layer, finish)
-    stage = Stage(site, layer, finish, scales)
+    layer.require_kernel()
+    stage = Stage(site, layer, finish, _scales(layer, finish))
     top, _, left, _ = operation.out_pad
     _, height, width, _ = site.root.shape
     kernel = layer.weights.shape[1:3]

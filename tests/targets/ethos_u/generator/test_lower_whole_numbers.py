@@ -1,0 +1,105 @@
+"""Whole numbers and windows of a PyTorch program through our rules, and on the simulator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mizzen.graph import DType, Graph, Value, integer_range
+from mizzen.ops import Builder
+from mizzen.reference.evaluation import evaluate
+from mizzen.targets.ethos_u.generator.emit import emit
+from mizzen.targets.ethos_u.generator.lower import lower
+from mizzen.targets.ethos_u.generator.operations import Convolution, Operation, Pooling
+from mizzen.targets.ethos_u.generator.schedule import plain
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.config import ACCELERATORS
+from mizzen.targets.ethos_u.machine.system_config import resolve
+
+from .test_lower_graph import graph_of, scaled
+
+NAMES = ("ethos-u55-128", "ethos-u65-256")
+
+
+def require_same(graph: Graph, limit: int = 1 << 15) -> tuple[Operation, ...]:
+    """Hold the program of a graph to the reference, on two machines; return its operations."""
+    found = lower(graph)
+    assert found.sequence is not None, [row.reason for row in found.refusals]
+    draw = np.random.default_rng(1)
+    inputs: list[np.ndarray] = []
+    for value in graph.inputs:
+        low, high = integer_range(value.dtype)
+        low, high = max(low, -limit), min(high, limit)
+        numbers = draw.integers(low, high, value.shape, endpoint=True)
+        inputs.append(numbers.astype(value.dtype.numpy))
+    wanted = evaluate(graph, inputs)
+    places = [found.sequence.tensors[index].shape for index in found.sequence.inputs]
+    images = [row.reshape(1, *shape) for row, shape in zip(inputs, places, strict=True)]
+    for name in NAMES:
+        program = emit(plain(found.sequence, resolve(name)), ACCELERATORS[name])
+        assert [row.render() for row in find_hazards(program).diagnostics] == []
+        outputs = Simulator(program).run(images, 1).outputs
+        for one, other in zip(outputs, wanted, strict=True):
+            assert np.array_equal(one.ravel(), other.ravel())
+    return found.sequence.operations
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(DType.INT32, DType.INT8), (DType.INT32, DType.INT16), (DType.INT16, DType.INT8)],
+)
+@pytest.mark.parametrize("shape", [(7,), (2, 3, 5), (1, 4, 3, 16)])
+def test_low_bits_are_kept(before: DType, after: DType, shape: tuple[int, ...]) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b("CAST", x, dtype=after)
+
+    assert len(require_same(graph_of(shape, build, before), 1 << 31)) == 1
+
+
+def test_low_bits_are_scaled_on_the_way() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        low = b("CAST", x, dtype=DType.INT8)
+        return scaled(b, low, DType.INT8, 3 << 29, 31, (4, -9))
+
+    assert len(require_same(graph_of((2, 3, 5), build, DType.INT32))) == 1
+
+
+def test_whole_numbers_wrap_around() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        wide = b("CAST", x, dtype=DType.INT32)
+        return b("CAST", b("MUL", wide, wide, b.constant([0], DType.INT8)), dtype=DType.INT8)
+
+    require_same(graph_of((3, 7), build))
+
+
+def convolved(b: Builder, x: Value, kernel: tuple[int, int], stride: tuple[int, int]) -> Value:
+    weights = np.random.default_rng(4).integers(-127, 128, (5, *kernel, 3)).astype(np.int8)
+    sums = b(
+        "CONV2D", x, b.constant(weights, DType.INT8), b.constant(np.arange(5), DType.INT32),
+        b.constant([5], DType.INT8), b.constant([0], DType.INT8),
+        pad=(2, 3, 1, 0), stride=stride, dilation=(1, 1),
+    )  # fmt: skip
+    return scaled(b, sums, DType.INT8, 1 << 30, 42)
+
+
+@pytest.mark.parametrize("shape", [(1, 67, 6, 3), (2, 70, 5, 3)])
+def test_kernels_that_are_too_tall_go_over_columns(shape: tuple[int, ...]) -> None:
+    rows = shape[1] + 5
+
+    def build(b: Builder, x: Value) -> Value:
+        return convolved(b, x, (rows - 4, 2), (2, 1))
+
+    found = require_same(graph_of(shape, build))
+    assert all(isinstance(row, Convolution) and row.kernel.height == 2 for row in found)
+
+
+@pytest.mark.parametrize("kind", ["AVG_POOL2D", "MAX_POOL2D"])
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+def test_pools_that_are_too_tall_go_over_columns(kind: str, dtype: DType) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        zeros = [b.constant([0], dtype)] * 2 if kind == "AVG_POOL2D" else []
+        return b(kind, x, *zeros, kernel=(300, 2), stride=(1, 2), pad=(0, 0, 0, 0))
+
+    found = require_same(graph_of((1, 302, 4, 5), build, dtype))
+    assert all(isinstance(row, Pooling) and row.kernel.width == 300 for row in found)
