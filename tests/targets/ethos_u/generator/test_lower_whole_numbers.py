@@ -103,3 +103,42 @@ def test_pools_that_are_too_tall_go_over_columns(kind: str, dtype: DType) -> Non
 
     found = require_same(graph_of((1, 302, 4, 5), build, dtype))
     assert all(isinstance(row, Pooling) and row.kernel.width == 300 for row in found)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pad", "dilation"),
+    [
+        ((1, 1), (1, 1), (1, 1, 2, 2), (1, 1)),
+        ((2, 3), (1, 1), (3, 2, 4, 0), (1, 1)),
+        ((1, 2), (2, 3), (1, 2, 3, 5), (1, 1)),
+        ((2, 2), (1, 1), (5, 3, 0, 4), (2, 2)),
+    ],
+)
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_windows_in_their_padding_give_the_bias(
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    pad: tuple[int, ...],
+    dilation: tuple[int, int],
+    depthwise: bool,
+) -> None:
+    sides = [
+        size + before + after - step * (taps - 1) - 1
+        for size, before, after, taps, step in zip(
+            (4, 5), pad[::2], pad[1::2], kernel, dilation, strict=True
+        )
+    ]
+    rows, columns = (4 - sides[0] % stride[0], 5 - sides[1] % stride[1])
+
+    def build(b: Builder, x: Value) -> Value:
+        shape = (*kernel, 4, 1) if depthwise else (6, *kernel, 4)
+        weights = np.random.default_rng(4).integers(-127, 128, shape).astype(np.int8)
+        bias = np.arange(4 if depthwise else 6) * 300
+        sums = b(
+            "DEPTHWISE_CONV2D" if depthwise else "CONV2D", x, b.constant(weights, DType.INT8),
+            b.constant(bias, DType.INT32), b.constant([5], DType.INT8),
+            b.constant([0], DType.INT8), pad=pad, stride=stride, dilation=dilation,
+        )  # fmt: skip
+        return scaled(b, sums, DType.INT8, 1 << 30, 38)
+
+    require_same(graph_of((1, rows, columns, 4), build))

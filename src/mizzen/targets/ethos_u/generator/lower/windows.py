@@ -67,6 +67,8 @@ class Span:
 
     `extent` elements from `start` on, every `step`-th, are read; the output's are every
     `out_step`-th from `out_start` on.
+
+    in_padding  whether windows see nothing of the input: what is read does not count
     """
 
     out_start: int
@@ -78,11 +80,28 @@ class Span:
     stride: int
     before: int
     after: int
+    in_padding: bool = False
 
 
 def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
     """Return the parts in which a window of `kernel` elements goes over `size` elements."""
-    before, after = pads
+    before, _ = pads
+    first = max((before - kernel) // stride + 1, 0)
+    last = min((size - 1 + before) // stride, count - 1)
+    unseen = [*range(min(first, count)), *range(max(last + 1, first), count)]
+    found = [Span(place, 1, 1, 0, 1, 1, 1, 0, 0, in_padding=True) for place in unseen]
+    if first > last:
+        return found
+    skipped = max(first * stride - before, 0)
+    margins = max(before - first * stride, 0), max(last * stride - before + kernel - size, 0)
+    for row in _seeing(size - skipped, last - first + 1, kernel, stride, margins):
+        found.append(replace(row, out_start=row.out_start + first, start=row.start + skipped))
+    return found
+
+
+def _seeing(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
+    """Return the parts where every window sees something."""
+    before, _ = pads
     if count == 1 or (stride <= LONGEST_STRIDE and max(pads) < kernel):
         used = (count - 1) * stride + kernel - before
         after = max(used - size, 0)
@@ -96,7 +115,6 @@ def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]
     for place in range(count):
         first = place * stride - before
         low, high = max(first, 0), min(first + kernel, size)
-        need(low < high, "a window is in its padding")
         found.append(Span(place, 1, 1, low, 1, high - low, 1, low - first, first + kernel - high))
     return found
 
@@ -202,10 +220,17 @@ def convolution(site: Site) -> Node:
         for image, made in zip(images(view), images(windows.seen(target)), strict=True):
             for y in down:
                 for x in across:
-                    stage.add(emitter, image, made, y, x, layer.weights)
+                    stage.add(emitter, image, made, y, x, _seen(layer.weights, y, x))
 
     operations = (operation,) if source is operation.input else (operation, *_pads_of(operation))
     return site.node((source,), write, operations)
+
+
+def _seen(weights: Weights, y: Span, x: Span) -> Weights:
+    """Return weights of zero, of one row or column, where windows see nothing of the input."""
+    if y.in_padding:
+        weights = np.zeros_like(weights[:, :1])
+    return np.zeros_like(weights[:, :, :1]) if x.in_padding else weights
 
 
 def _sides(value: Value) -> tuple[int, int]:
@@ -354,12 +379,14 @@ class Stage:
     ) -> None:
         """Add the operation of one part of an image [H, W, C]."""
         _, height, width, _ = weights.shape
+        down, across = self.layer.dilation
         kernel = Kernel(
             height,
             width,
             y.stride,
             x.stride,
-            *self.layer.dilation,
+            1 if height == 1 else down,
+            1 if width == 1 else across,
             y.before,
             x.before,
             y.after,
