@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mizzen.graph import DType, Graph, Value, integer_range
+from mizzen.graph import DType, Graph, RoundingMode, Value, integer_range
 from mizzen.ops import Builder
 from mizzen.reference.evaluation import evaluate
 from mizzen.targets.ethos_u.generator.emit import emit
@@ -142,3 +142,56 @@ def test_windows_in_their_padding_give_the_bias(
         return scaled(b, sums, DType.INT8, 1 << 30, 38)
 
     require_same(graph_of((1, rows, columns, 4), build))
+
+
+def looked_up(b: Builder, x: Value, steepest: int = 300) -> Value:
+    entries = np.cumsum(np.random.default_rng(5).integers(-steepest, steepest, 513))
+    return b("TABLE", x, b.constant(entries.clip(-32768, 32767), DType.INT16))
+
+
+def test_tables_give_32_bits() -> None:
+    require_same(graph_of((1, 33, 7, 16), looked_up, DType.INT16))
+
+
+def test_tables_of_32_bits_are_scaled_otherwise() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return scaled(b, looked_up(b, x, 9000), DType.INT16, 3 << 29, 39, (0, 0))
+
+    require_same(graph_of((4, 500), build, DType.INT16))
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+@pytest.mark.parametrize("step", [1, 3])
+def test_volumes_are_convolutions_of_their_slices(dtype: DType, step: int) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        weights = np.random.default_rng(4).integers(-127, 128, (5, 1, 3, 2, 4)).astype(np.int8)
+        zero = 5 if dtype is DType.INT8 else 0
+        wide = DType.INT32 if dtype is DType.INT8 else DType.INT48
+        sums = b(
+            "CONV3D", x, b.constant(weights, DType.INT8), b.constant(np.arange(5), wide),
+            b.constant([zero], dtype), b.constant([0], DType.INT8),
+            pad=(0, 0, 1, 0, 0, 2), stride=(step, 2, 1), dilation=(1, 1, 2),
+        )  # fmt: skip
+        if dtype is DType.INT8:
+            return scaled(b, sums, dtype, 1 << 30, 40)
+        return b(
+            "RESCALE", sums, b.constant([1 << 14], DType.INT16), b.constant([22], DType.INT8),
+            b.constant([0], sums.dtype), b.constant([0], dtype),
+            scale32=False, rounding_mode=RoundingMode.SINGLE_ROUND, per_channel=False,
+        )  # fmt: skip
+
+    require_same(graph_of((2, 1 + 2 * step, 6, 5, 4), build, dtype), 1 << 8)
+
+
+@pytest.mark.parametrize(("rows", "pad"), [(70, (0, 0)), (40, (50, 9)), (75, (2, 66))])
+def test_dilations_that_are_too_long_are_phases(rows: int, pad: tuple[int, int]) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        weights = np.random.default_rng(4).integers(-127, 128, (5, 3, 3, 4)).astype(np.int8)
+        sums = b(
+            "CONV2D", x, b.constant(weights, DType.INT8), b.constant(np.arange(5), DType.INT32),
+            b.constant([5], DType.INT8), b.constant([0], DType.INT8),
+            pad=(*pad, 1, 0), stride=(1, 1), dilation=(33, 33),
+        )  # fmt: skip
+        return scaled(b, sums, DType.INT8, 1 << 30, 40)
+
+    require_same(graph_of((1, rows, 68, 4), build))

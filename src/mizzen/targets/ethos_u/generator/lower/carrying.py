@@ -15,6 +15,7 @@ from mizzen.diagnostics import Origin
 from mizzen.graph import DType
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, each, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, plain
+from mizzen.targets.ethos_u.generator.lower.lines import interpolated, is_wide_table
 from mizzen.targets.ethos_u.generator.lower.narrowing import narrowed, narrows
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero
 from mizzen.targets.ethos_u.generator.lower.refusing import need
@@ -44,6 +45,8 @@ def carried(site: Site) -> Node:
     """Return the node that reads the root from memory and does the steps."""
     if narrows(site.steps[0]):
         return narrowed(site)
+    if len(site.steps) == 1 and is_wide_table(site.steps[0]):
+        return interpolated(site)
     finish = site.finish(scales=True)
     zero, origin = input_zero(site), site.origin
     need(site.root.dtype in (DType.INT8, DType.INT16, DType.INT32), "sums of 48 bits lie nowhere")

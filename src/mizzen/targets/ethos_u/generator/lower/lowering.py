@@ -20,6 +20,7 @@ from mizzen.targets.ethos_u.generator.lower import (
     reductions,
     resizing,
     softmax,
+    volumes,
     windows,
 )
 from mizzen.targets.ethos_u.generator.lower.carrying import carried
@@ -37,7 +38,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
 
-RULED = (argmax, curves, elementwise, matrices, reductions, resizing, softmax, windows)
+RULED = (argmax, curves, elementwise, matrices, reductions, resizing, softmax, volumes, windows)
 """Importing them registers their rules."""
 
 assert RULES, RULED

@@ -7,7 +7,7 @@ writes every so manieth row and column: no zeros are multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 from typing import Any
@@ -24,11 +24,18 @@ from mizzen.ops.tensor import (
     MaxPool2d,
     TransposeConv2d,
     Weighted,
+    Windowed,
 )
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, number, numbers
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.spans import (
+    LONGEST_STRIDE,
+    MOST_PIECES,
+    Span,
+    Windows,
+)
 from mizzen.targets.ethos_u.generator.lower.views import View, rows
 from mizzen.targets.ethos_u.generator.operations import (
     ChannelScales,
@@ -42,7 +49,7 @@ from mizzen.targets.ethos_u.machine.commands_values import AccFormat, PoolingMod
 
 Weights = npt.NDArray[np.int16]
 
-LONGEST_STRIDE, LONGEST_DILATION = 3, 2
+LONGEST_DILATION = 2
 TALLEST_KERNEL, LARGEST_KERNEL = 64, 64 * 64
 """Rows, and elements, of a convolution's kernel, with what is skipped by dilation.
 
@@ -54,108 +61,8 @@ TALLEST_POOL, LARGEST_POOL = 256, 256 * 256
 PADDED_AVERAGE = 8
 """Rows and columns of an average with padding, at most. Ref: Vela 5.2.0, SUPPORTED_OPS."""
 
-MOST_PIECES = 128
-"""Operations that one layer is cut into at most."""
-
 WEIGHT_LIMIT = 255
 """Magnitude of a weight less its zero point; weights have 9 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A part of the output along an axis, and what it reads: with what padding and stride.
-
-    `extent` elements from `start` on, every `step`-th, are read; the output's are every
-    `out_step`-th from `out_start` on.
-
-    in_padding  whether windows see nothing of the input: what is read does not count
-    """
-
-    out_start: int
-    out_step: int
-    count: int
-    start: int
-    step: int
-    extent: int
-    stride: int
-    before: int
-    after: int
-    in_padding: bool = False
-
-
-def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
-    """Return the parts in which a window of `kernel` elements goes over `size` elements."""
-    before, _ = pads
-    first = max((before - kernel) // stride + 1, 0)
-    last = min((size - 1 + before) // stride, count - 1)
-    unseen = [*range(min(first, count)), *range(max(last + 1, first), count)]
-    found = [Span(place, 1, 1, 0, 1, 1, 1, 0, 0, in_padding=True) for place in unseen]
-    if first > last:
-        return found
-    skipped = max(first * stride - before, 0)
-    margins = max(before - first * stride, 0), max(last * stride - before + kernel - size, 0)
-    for row in _seeing(size - skipped, last - first + 1, kernel, stride, margins):
-        found.append(replace(row, out_start=row.out_start + first, start=row.start + skipped))
-    return found
-
-
-def _seeing(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
-    """Return the parts where every window sees something."""
-    before, _ = pads
-    if count == 1 or (stride <= LONGEST_STRIDE and max(pads) < kernel):
-        used = (count - 1) * stride + kernel - before
-        after = max(used - size, 0)
-        extent = min(size, used)
-        if extent > 0 and max(before, after) < kernel:
-            return [Span(0, 1, count, 0, 1, extent, 1 if count == 1 else stride, before, after)]
-    if kernel == 1 and not before and (count - 1) * stride < size:
-        return [Span(0, 1, count, 0, stride, count, 1, 0, 0)]
-    need(count <= MOST_PIECES, f"it strides over {stride} elements, and {count} times")
-    found: list[Span] = []
-    for place in range(count):
-        first = place * stride - before
-        low, high = max(first, 0), min(first + kernel, size)
-        found.append(Span(place, 1, 1, low, 1, high - low, 1, low - first, first + kernel - high))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """Where windows go: over an input [N, H, W, C], for how many rows and columns of results.
-
-    turned  whether rows are columns of the values and columns rows: what is too tall is wide
-    """
-
-    shape: tuple[int, ...]
-    size: tuple[int, int]
-    strides: tuple[int, int]
-    pads: tuple[int, ...]
-    turned: bool = False
-
-    def across(self) -> Windows:
-        """Return the same windows with rows as columns."""
-        count, height, width, depth = self.shape
-        top, bottom, left, right = self.pads
-        return Windows(
-            (count, width, height, depth),
-            (self.size[1], self.size[0]),
-            (self.strides[1], self.strides[0]),
-            (left, right, top, bottom),
-            not self.turned,
-        )
-
-    def spans(self, kernel: tuple[int, int]) -> tuple[list[Span], list[Span]]:
-        """Return the parts down and across in which a window goes over the input."""
-        top, bottom, left, right = self.pads
-        _, height, width, _ = self.shape
-        down = spans(height, self.size[0], kernel[0], self.strides[0], (top, bottom))
-        across = spans(width, self.size[1], kernel[1], self.strides[1], (left, right))
-        need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
-        return down, across
-
-    def seen(self, view: View) -> View:
-        """Return a value [N, H, W, C] as the windows see it."""
-        return view.permuted((0, 2, 1, 3)) if self.turned else view
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,13 +87,17 @@ class Layer:
         weights = np.ascontiguousarray(self.weights.transpose(0, 2, 1, 3))
         return replace(self, weights=weights, dilation=self.dilation[::-1])
 
+    @property
+    def fits(self) -> bool:
+        """Whether the machine has the kernel, with rows as columns if need be."""
+        height, width = self.reach
+        return min(height, width) <= TALLEST_KERNEL and height * width <= LARGEST_KERNEL
+
     def require_kernel(self) -> None:
         """Refuse a kernel that the machine does not have."""
         height, width = self.reach
-        need(
-            height <= TALLEST_KERNEL and height * width <= LARGEST_KERNEL,
-            f"its kernel is {height}x{width}",
-        )
+        fits = height <= TALLEST_KERNEL and height * width <= LARGEST_KERNEL
+        need(fits, f"its kernel is {height}x{width}")
 
 
 @rule(Conv2d, DepthwiseConv2d)
@@ -194,16 +105,17 @@ def convolution(site: Site) -> Node:
     """CONV2D or DEPTHWISE_CONV2D, and the scale, clip and table behind it."""
     operation = site.operation
     assert isinstance(operation, Conv2d | DepthwiseConv2d)
-    layer, finish = _layer(operation), site.finish(scales=True)
-    scales = _scales(layer, finish)
+    phases = _phases_of(operation)
+    layer, finish = layer_of(operation, in_phases=phases > 1), site.finish(scales=True)
+    scales = scales_of(layer, finish)
     source, pads, channels = _padded(layer.source, operation.pad, layer.zero)
     if channels is not None:
         need(not layer.depthwise, "its input's channels are padded")
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
-    layer, windows = _placed(
+    layer, windows = placed(
         replace(layer, source=source),
-        Windows(source.shape, _sides(site.root), _pair(operation.stride), pads),
+        Windows(source.shape, _sides(site.root), pair(operation.stride), pads, phases),
     )
     stage = Stage(site, layer, finish, scales)
     down, across = windows.spans(layer.reach)
@@ -218,15 +130,19 @@ def convolution(site: Site) -> Node:
             stage.flat(emitter, view, target)
             return
         for image, made in zip(images(view), images(windows.seen(target)), strict=True):
-            for y in down:
-                for x in across:
-                    stage.add(emitter, image, made, y, x, _seen(layer.weights, y, x))
+            stage.over(emitter, image, made, down, across)
 
     operations = (operation,) if source is operation.input else (operation, *_pads_of(operation))
     return site.node((source,), write, operations)
 
 
-def _seen(weights: Weights, y: Span, x: Span) -> Weights:
+def _phases_of(operation: Conv2d | DepthwiseConv2d) -> int:
+    """Return how many phases rows are in: 1 but where a dilated kernel is too large as it is."""
+    layer, phases = layer_of(operation), int(operation.dilation[0])
+    return phases if not layer.fits and operation.stride[0] == 1 else 1
+
+
+def seen_weights(weights: Weights, y: Span, x: Span) -> Weights:
     """Return weights of zero, of one row or column, where windows see nothing of the input."""
     if y.in_padding:
         weights = np.zeros_like(weights[:, :1])
@@ -238,17 +154,24 @@ def _sides(value: Value) -> tuple[int, int]:
     return height, width
 
 
-def _pair(numbers_: tuple[int, ...]) -> tuple[int, int]:
+def pair(numbers_: Sequence[int]) -> tuple[int, int]:
+    """Return two numbers as such."""
     first, second = numbers_
     return first, second
 
 
-def _placed(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+def placed(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
     """Return a layer and its windows as the machine can have them, if it can."""
-    if layer.reach[0] > TALLEST_KERNEL >= layer.reach[1]:
+    layer, windows = upright(layer, windows)
+    return _folded(layer, windows) if _folds(layer, windows) else (layer, windows)
+
+
+def upright(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+    """Return a layer and its windows with rows as columns where they are too tall else."""
+    if layer.reach[0] > TALLEST_KERNEL >= layer.reach[1] and windows.phases == 1:
         layer, windows = layer.across(), windows.across()
     layer.require_kernel()
-    return _folded(layer, windows) if _folds(layer, windows) else (layer, windows)
+    return layer, windows
 
 
 def _folds(layer: Layer, windows: Windows) -> bool:
@@ -277,8 +200,11 @@ def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Any, ...]:
     return () if producer is None else (producer,)
 
 
-def _layer(operation: Weighted) -> Layer:
-    """Read a convolution's constants."""
+def layer_of(operation: Weighted, *, in_phases: bool = False) -> Layer:
+    """Read a convolution's constants; of a CONV3D the one slice of its kernel.
+
+    in_phases  whether rows are dilated by going over every so manieth row
+    """
     weights = operation.weight.constant
     need(weights is not None, "its weights are computed")
     assert weights is not None
@@ -287,11 +213,13 @@ def _layer(operation: Weighted) -> Layer:
     depthwise = isinstance(operation, DepthwiseConv2d)
     if depthwise:
         values, depthwise = _by_channel(values)
-    if isinstance(operation, TransposeConv2d):
-        dilation = (1, 1)
-    else:
-        assert isinstance(operation, Conv2d | DepthwiseConv2d)
-        values, dilation = _dilated(values, (operation.dilation[0], operation.dilation[1]))
+    if values.ndim == 5:
+        need(values.shape[1] == 1, "its kernel has several slices")
+        values = values[:, 0]
+    dilation = (1, 1)
+    if isinstance(operation, Windowed):
+        down, across = operation.dilation[-2:]
+        values, dilation = _dilated(values, (1 if in_phases else down, across))
     channels = values.shape[0]
     biases = np.broadcast_to(numbers(operation.bias), channels).copy()
     return Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
@@ -334,7 +262,8 @@ def _dilated(values: Weights, dilation: tuple[int, int]) -> tuple[Weights, tuple
     return spread, (kept[0], kept[1])
 
 
-def _scales(layer: Layer, finish: Finish) -> ChannelScales:
+def scales_of(layer: Layer, finish: Finish) -> ChannelScales:
+    """Return bias, multiplier and shift of each channel."""
     channels = layer.weights.shape[0]
     need(len(finish.multipliers) in (1, channels), "its channels change their places")
     return ChannelScales(
@@ -396,6 +325,19 @@ class Stage:
         ofm = emitter.map(result(made, y, x), self.finish.zero_point)
         emitter.operations.append(self._operation(ifm, ofm, kernel, weights))
 
+    def over(
+        self,
+        emitter: Emitter,
+        image: View,
+        made: View,
+        down: Sequence[Span],
+        across: Sequence[Span],
+    ) -> None:
+        """Add the operations of all parts of an image [H, W, C]."""
+        for y in down:
+            for x in across:
+                self.add(emitter, image, made, y, x, seen_weights(self.layer.weights, y, x))
+
     def flat(self, emitter: Emitter, source: View, target: View) -> None:
         """Add a convolution of single elements, whatever rows and columns they are in."""
         for one, other in rows(source, target):
@@ -452,7 +394,7 @@ def pool(site: Site) -> Node:
             source, pads = operation.input, operation.pad
     height, width = operation.kernel
     padded = any(pads)
-    windows = Windows(source.shape, _sides(site.root), _pair(operation.stride), pads)
+    windows = Windows(source.shape, _sides(site.root), pair(operation.stride), pads)
     if height > TALLEST_POOL >= width:
         height, width, windows = width, height, windows.across()
     need(height <= TALLEST_POOL and height * width <= LARGEST_POOL, "its window is too large")
@@ -516,9 +458,9 @@ def transposed(site: Site) -> Node:
     """TRANSPOSE_CONV2D: a convolution for each phase of its stride."""
     operation = site.operation
     assert isinstance(operation, TransposeConv2d)
-    layer, finish = _layer(operation), site.finish(scales=True)
+    layer, finish = layer_of(operation), site.finish(scales=True)
     layer.require_kernel()
-    stage = Stage(site, layer, finish, _scales(layer, finish))
+    stage = Stage(site, layer, finish, scales_of(layer, finish))
     top, _, left, _ = operation.out_pad
     _, height, width, _ = site.root.shape
     kernel = layer.weights.shape[1:3]
