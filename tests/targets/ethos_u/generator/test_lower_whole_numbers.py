@@ -195,3 +195,39 @@ def test_dilations_that_are_too_long_are_phases(rows: int, pad: tuple[int, int])
         return scaled(b, sums, DType.INT8, 1 << 30, 40)
 
     require_same(graph_of((1, rows, 68, 4), build))
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["REDUCE_MAX", "REDUCE_SUM"])
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+def test_reductions_are_of_as_many_rows_as_there_are(kind: str, dtype: DType, axis: int) -> None:
+    shape = tuple(300 if place == axis else size for place, size in enumerate((1, 3, 4, 5)))
+
+    def build(b: Builder, x: Value) -> Value:
+        if kind == "REDUCE_MAX":
+            return b(kind, x, axis=axis)
+        total = b(kind, scaled(b, x, DType.INT32), axis=axis)
+        return scaled(b, total, dtype, 1 << 30, 36, (0, 0))
+
+    found = require_same(graph_of(shape, build, dtype))
+    assert len(found) <= 5
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT32])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_sums_are_over_more_channels_than_an_operation_has(dtype: DType, *, narrow: bool) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        zeros = (3 if dtype is DType.INT8 else 0, 0)
+        total = b("REDUCE_SUM", scaled(b, x, DType.INT32, zeros=zeros), axis=2)
+        return scaled(b, total, DType.INT8, 3 << 29, 42, (0, 7)) if narrow else total
+
+    require_same(graph_of((1, 2, (1 << 16) + 9), build, dtype), 1 << 8)
+
+
+def test_means_are_of_larger_images_than_a_window() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        wide = scaled(b, x, DType.INT32, zeros=(3, 0))
+        total = b("REDUCE_SUM", b("REDUCE_SUM", wide, axis=2), axis=1)
+        return scaled(b, total, DType.INT8, 3 << 29, 44, (0, 7))
+
+    require_same(graph_of((1, 300, 260, 3), build))

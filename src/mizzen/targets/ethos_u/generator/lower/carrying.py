@@ -62,7 +62,7 @@ def carried(site: Site) -> Node:
         if len(finish.multipliers) > 1:
             _by_channel(emitter, source, target, finish, zero, origin)
         elif site.root.dtype is DType.INT32:
-            _product(emitter, source, target, finish, origin)
+            product(emitter, source, target, finish, origin)
         else:
             carry(emitter, source, target, finish, zero, origin)
 
@@ -106,7 +106,7 @@ def _zeroed(row: Map, zero: int) -> Map:
     return Map(row.view, row.dtype, zero)
 
 
-def _product(emitter: Emitter, source: View, target: View, finish: Finish, origin: Origin) -> None:
+def product(emitter: Emitter, source: View, target: View, finish: Finish, origin: Origin) -> None:
     """Add the product of 32 bits and the multiplier, shifted."""
     multiplier, shift = int(finish.multipliers[0]), int(finish.shifts[0])
     if finish.rounding is RoundMode.NATURAL or shift <= 31:
@@ -189,6 +189,6 @@ def copy(emitter: Emitter, source: View, target: View, origin: Origin) -> None:
     """Add what copies the elements of a view to another of its shape."""
     dtype = {1: DType.INT8, 2: DType.INT16, 4: DType.INT32}[emitter.dtype(source).itemsize]
     if dtype is DType.INT32:
-        _product(emitter, source, target, plain(dtype), origin)
+        product(emitter, source, target, plain(dtype), origin)
     elif dtype is DType.INT16 or not shuffled(emitter, source, target, origin):
         carry(emitter, source, target, plain(dtype), 0, origin)
