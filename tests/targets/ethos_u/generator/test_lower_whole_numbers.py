@@ -231,3 +231,20 @@ def test_means_are_of_larger_images_than_a_window() -> None:
         return scaled(b, total, DType.INT8, 3 << 29, 44, (0, 7))
 
     require_same(graph_of((1, 300, 260, 3), build))
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16])
+def test_averages_are_of_images_larger_than_a_window(dtype: DType) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        zeros = (9, -4) if dtype is DType.INT8 else (0, 0)
+        zero = [b.constant([each], dtype) for each in zeros]
+        return b("AVG_POOL2D", x, *zero, kernel=(300, 260), stride=(1, 1), pad=(0, 0, 0, 0))
+
+    require_same(graph_of((1, 300, 260, 3), build, dtype), 1 << 13)
+
+
+def test_the_greatest_of_windows_that_are_too_large_is_found_in_two_passes() -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b("MAX_POOL2D", x, kernel=(300, 260), stride=(2, 1), pad=(3, 4, 100, 3))
+
+    require_same(graph_of((1, 297, 259, 3), build))

@@ -17,6 +17,7 @@ from mizzen.targets.ethos_u.generator.lower import (
     curves,
     elementwise,
     matrices,
+    pools,
     reductions,
     resizing,
     softmax,
@@ -38,7 +39,18 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
 
-RULED = (argmax, curves, elementwise, matrices, reductions, resizing, softmax, volumes, windows)
+RULED = (
+    argmax,
+    curves,
+    elementwise,
+    matrices,
+    pools,
+    reductions,
+    resizing,
+    softmax,
+    volumes,
+    windows,
+)
 """Importing them registers their rules."""
 
 assert RULES, RULED

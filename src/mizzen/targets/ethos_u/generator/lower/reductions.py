@@ -104,7 +104,7 @@ def total(site: Site) -> Node:
         if pooled:
             _over_windows(emitter, site, finish, source.zero, view, target, reduced)
         else:
-            _over_channels(emitter, site, finish, source.zero, view, target, reduced)
+            over_channels(emitter, site, finish, source.zero, view, target, reduced)
 
     return site.node((source.source,), write, found.operations)
 
@@ -247,7 +247,7 @@ def _three(view: View, axes: Sequence[int]) -> View:
     return View(view.tensor, view.offset, shape, strides)
 
 
-def _over_channels(
+def over_channels(
     emitter: Emitter,
     site: Site,
     finish: Finish,

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.graph import DType, Value, integer_range
+from mizzen.graph import Value
 from mizzen.ops.data_layout import Pad
 from mizzen.ops.tensor import (
-    AvgPool2d,
     Conv2d,
     DepthwiseConv2d,
-    MaxPool2d,
     TransposeConv2d,
     Weighted,
     Windowed,
@@ -42,10 +40,8 @@ from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Kernel,
     Map,
-    Pooling,
-    Scale,
 )
-from mizzen.targets.ethos_u.machine.commands_values import AccFormat, PoolingMode, RoundMode
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat
 
 Weights = npt.NDArray[np.int16]
 
@@ -57,9 +53,6 @@ Ref: Vela 5.2.0, SUPPORTED_OPS: conv weights must be at most 64 high, 64x64 in a
 
 TALLEST_POOL, LARGEST_POOL = 256, 256 * 256
 """The same of pools without padding."""
-
-PADDED_AVERAGE = 8
-"""Rows and columns of an average with padding, at most. Ref: Vela 5.2.0, SUPPORTED_OPS."""
 
 WEIGHT_LIMIT = 255
 """Magnitude of a weight less its zero point; weights have 9 bits."""
@@ -108,14 +101,14 @@ def convolution(site: Site) -> Node:
     phases = _phases_of(operation)
     layer, finish = layer_of(operation, in_phases=phases > 1), site.finish(scales=True)
     scales = scales_of(layer, finish)
-    source, pads, channels = _padded(layer.source, operation.pad, layer.zero)
+    source, pads, channels = padded_by(layer.source, operation.pad, layer.zero)
     if channels is not None:
         need(not layer.depthwise, "its input's channels are padded")
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
     layer, windows = placed(
         replace(layer, source=source),
-        Windows(source.shape, _sides(site.root), pair(operation.stride), pads, phases),
+        Windows(source.shape, sides(site.root), pair(operation.stride), pads, phases),
     )
     stage = Stage(site, layer, finish, scales)
     down, across = windows.spans(layer.reach)
@@ -149,7 +142,8 @@ def seen_weights(weights: Weights, y: Span, x: Span) -> Weights:
     return np.zeros_like(weights[:, :, :1]) if x.in_padding else weights
 
 
-def _sides(value: Value) -> tuple[int, int]:
+def sides(value: Value) -> tuple[int, int]:
+    """Return rows and columns of a value [N, H, W, C]."""
     _, height, width, _ = value.shape
     return height, width
 
@@ -273,7 +267,7 @@ def scales_of(layer: Layer, finish: Finish) -> ChannelScales:
     )
 
 
-def _padded(
+def padded_by(
     value: Value, pads: tuple[int, ...], zero: int
 ) -> tuple[Value, tuple[int, int, int, int], tuple[int, int] | None]:
     """Return what a convolution reads and with what padding, past a PAD with its zero point.
@@ -375,82 +369,6 @@ def result(made: View, y: Span, x: Span) -> View:
     """Return what a part writes of an image [H, W, C]."""
     rows = made.part(0, y.out_start, made.shape[0] - y.out_start).stepped(0, y.out_step, y.count)
     return rows.part(1, x.out_start, rows.shape[1] - x.out_start).stepped(1, x.out_step, x.count)
-
-
-@rule(MaxPool2d, AvgPool2d)
-def pool(site: Site) -> Node:
-    """MAX_POOL2D or AVG_POOL2D, and the clip and table behind it."""
-    operation = site.operation
-    assert isinstance(operation, MaxPool2d | AvgPool2d)
-    finish = site.finish(scales=False)
-    average = isinstance(operation, AvgPool2d)
-    zeros = (0, 0)
-    source, pads = operation.input, operation.pad
-    if isinstance(operation, AvgPool2d):
-        zeros = number(operation.input_zp), number(operation.output_zp)
-    elif source.dtype in (DType.INT8, DType.INT16):
-        source, pads, channels = _padded(source, pads, integer_range(source.dtype)[0])
-        if channels is not None:
-            source, pads = operation.input, operation.pad
-    height, width = operation.kernel
-    padded = any(pads)
-    windows = Windows(source.shape, _sides(site.root), pair(operation.stride), pads)
-    if height > TALLEST_POOL >= width:
-        height, width, windows = width, height, windows.across()
-    need(height <= TALLEST_POOL and height * width <= LARGEST_POOL, "its window is too large")
-    need(
-        not average or not padded or max(height, width) <= PADDED_AVERAGE,
-        "its padded window is large",
-    )
-    down, across = windows.spans((height, width))
-    mode = PoolingMode.AVERAGE if average else PoolingMode.MAX
-    scale = reciprocal(height * width) if average else Scale(1, 0)
-
-    def write(emitter: Emitter, target: View) -> None:
-        """Append the operations that write the result into `target`."""
-        view = emitter.read(source)
-        if not pixels(view):
-            view = emitter.copied(view, site.origin)
-        seen = windows.seen(view), windows.seen(target)
-        for image, made in zip(*map(images, seen), strict=True):
-            for y in down:
-                for x in across:
-                    window = Kernel(
-                        height,
-                        width,
-                        y.stride,
-                        x.stride,
-                        1,
-                        1,
-                        y.before,
-                        x.before,
-                        y.after,
-                        x.after,
-                    )
-                    own = Scale(1, 0) if any(window.pads) else scale
-                    emitter.operations.append(
-                        Pooling(
-                            site.origin,
-                            mode,
-                            emitter.map(part(image, y, x), zeros[0]),
-                            emitter.map(result(made, y, x), zeros[1]),
-                            window,
-                            own,
-                            finish.activation,
-                            rounding=RoundMode.NATURAL,
-                        )
-                    )
-
-    return site.node((source,), write)
-
-
-def reciprocal(count: int) -> Scale:
-    """Return the scale that divides by a number as TOSA does, rounded once.
-
-    Ref: TOSA 1.0, 1.11.1 reciprocal_scale.
-    """
-    bits = (count - 1).bit_length()
-    return Scale((((1 << 30) + 1) << bits) // count, 30 + bits)
 
 
 @rule(TransposeConv2d)
