@@ -248,3 +248,33 @@ def test_the_greatest_of_windows_that_are_too_large_is_found_in_two_passes() -> 
         return b("MAX_POOL2D", x, kernel=(300, 260), stride=(2, 1), pad=(3, 4, 100, 3))
 
     require_same(graph_of((1, 297, 259, 3), build))
+
+
+@pytest.mark.parametrize(
+    ("columns", "taps", "stride", "dilation", "pad"),
+    [
+        (200, 3, 1, 64, (128, 128)),
+        (200, 3, 1, 128, (256, 0)),
+        (90, 4, 1, 65, (130, 261)),
+        (40, 310, 2, 1, (150, 300)),
+        (40, 310, 1, 1, (300, 9)),
+        (300, 900, 5, 1, (140, 860)),
+    ],
+)
+@pytest.mark.parametrize("depthwise", [False, True])
+def test_paddings_are_longer_than_an_operation_has(
+    columns: int, taps: int, stride: int, dilation: int, pad: tuple[int, int], *, depthwise: bool
+) -> None:
+    kind = "DEPTHWISE_CONV2D" if depthwise else "CONV2D"
+
+    def build(b: Builder, x: Value) -> Value:
+        shape = (1, taps, 4, 1) if depthwise else (4, 1, taps, 4)
+        weights = np.random.default_rng(4).integers(-127, 128, shape).astype(np.int8)
+        sums = b(
+            kind, x, b.constant(weights, DType.INT8), b.constant(np.arange(4), DType.INT32),
+            b.constant([5], DType.INT8), b.constant([0], DType.INT8),
+            pad=(0, 0, *pad), stride=(1, stride), dilation=(1, dilation),
+        )  # fmt: skip
+        return scaled(b, sums, DType.INT8, 1 << 30, 40)
+
+    require_same(graph_of((1, 2, columns, 4), build))

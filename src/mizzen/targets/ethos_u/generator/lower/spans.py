@@ -13,6 +13,9 @@ from mizzen.targets.ethos_u.generator.lower.views import View
 
 LONGEST_STRIDE = 3
 
+MOST_BEFORE, MOST_AFTER = 127, 255
+"""Padding at top and left, at bottom and right. Ref: registers of Ethos-U55, IFM_PAD_TOP."""
+
 MOST_PIECES = 128
 """Operations that one layer is cut into at most."""
 
@@ -25,6 +28,7 @@ class Span:
     `out_step`-th from `out_start` on.
 
     in_padding  whether windows see nothing of the input: what is read does not count
+    skipped     taps at the window's start and end that are in the padding everywhere
     """
 
     out_start: int
@@ -37,6 +41,7 @@ class Span:
     before: int
     after: int
     in_padding: bool = False
+    skipped: tuple[int, int] = (0, 0)
 
 
 def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
@@ -72,6 +77,34 @@ def _seeing(size: int, count: int, kernel: int, stride: int, pads: tuple[int, in
         first = place * stride - before
         low, high = max(first, 0), min(first + kernel, size)
         found.append(Span(place, 1, 1, low, 1, high - low, 1, low - first, first + kernel - high))
+    return found
+
+
+def _cropped(row: Span, kernel: int, dilation: int) -> list[Span]:
+    """Return a part in parts with less padding, without the taps that are in it everywhere."""
+    if row.before <= MOST_BEFORE and row.after <= MOST_AFTER:
+        return [row]
+    most = max((MOST_BEFORE - dilation) // row.stride, 1)
+    found: list[Span] = []
+    for first in range(0, row.count, most):
+        count = min(most, row.count - first)
+        low = first * row.stride - row.before
+        last = low + (count - 1) * row.stride
+        skipped = max(-last, 0) // dilation, max(low + kernel - row.extent, 0) // dilation
+        begin, end = low + skipped[0] * dilation, last + kernel - skipped[1] * dilation
+        start = max(begin, 0)
+        cropped = replace(
+            row,
+            out_start=row.out_start + row.out_step * first,
+            count=count,
+            start=row.start + row.step * start,
+            extent=min(end, row.extent) - start,
+            stride=1 if count == 1 else row.stride,
+            before=max(-begin, 0),
+            after=max(end - row.extent, 0),
+            skipped=skipped,
+        )
+        found.append(cropped)
     return found
 
 
@@ -127,8 +160,13 @@ class Windows:
             turned=not self.turned,
         )
 
-    def spans(self, kernel: tuple[int, int]) -> tuple[list[Span], list[Span]]:
-        """Return the parts down and across in which a window goes over the input."""
+    def spans(
+        self, kernel: tuple[int, int], dilation: tuple[int, int] | None = None
+    ) -> tuple[list[Span], list[Span]]:
+        """Return the parts down and across in which a window goes over the input.
+
+        dilation  of a window that may lose taps in its padding; None if it may not
+        """
         top, bottom, left, right = self.pads
         _, height, width, _ = self.shape
         if self.phases > 1:
@@ -136,6 +174,9 @@ class Windows:
         else:
             down = spans(height, self.size[0], kernel[0], self.strides[0], (top, bottom))
         across = spans(width, self.size[1], kernel[1], self.strides[1], (left, right))
+        if dilation is not None:
+            down = [one for row in down for one in _cropped(row, kernel[0], dilation[0])]
+            across = [one for row in across for one in _cropped(row, kernel[1], dilation[1])]
         need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
         return down, across
 

@@ -38,7 +38,7 @@ def volume(site: Site) -> Node:
     )
     finish = site.finish(scales=True)
     stage = Stage(site, layer, finish, scales_of(layer, finish))
-    down, across = windows.spans(layer.reach)
+    down, across = windows.spans(layer.reach, layer.dilation)
 
     def write(emitter: Emitter, target: View) -> None:
         view = emitter.read(operation.input)

@@ -111,7 +111,7 @@ def convolution(site: Site) -> Node:
         Windows(source.shape, sides(site.root), pair(operation.stride), pads, phases),
     )
     stage = Stage(site, layer, finish, scales)
-    down, across = windows.spans(layer.reach)
+    down, across = windows.spans(layer.reach, layer.dilation)
 
     def write(emitter: Emitter, target: View) -> None:
         view = windows.seen(emitter.read(source)).reshaped(windows.shape)
@@ -136,10 +136,16 @@ def _phases_of(operation: Conv2d | DepthwiseConv2d) -> int:
 
 
 def seen_weights(weights: Weights, y: Span, x: Span) -> Weights:
-    """Return weights of zero, of one row or column, where windows see nothing of the input."""
+    """Return weights of what windows see: zero, of one row or column, if that is nothing."""
+    _, height, width, _ = weights.shape
+    above, below = y.skipped
+    left, right = x.skipped
+    weights = weights[:, above : height - below, left : width - right]
     if y.in_padding:
         weights = np.zeros_like(weights[:, :1])
-    return np.zeros_like(weights[:, :, :1]) if x.in_padding else weights
+    if x.in_padding:
+        weights = np.zeros_like(weights[:, :, :1])
+    return np.ascontiguousarray(weights)
 
 
 def sides(value: Value) -> tuple[int, int]:
