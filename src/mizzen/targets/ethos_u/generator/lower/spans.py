@@ -137,7 +137,7 @@ def _in_phases(size: int, count: int, kernel: int, before: int, step: int) -> li
 class Windows:
     """Where windows go: over an input [N, H, W, C], for how many rows and columns of results.
 
-    phases  rows from one that a window sees to the next
+    phases  rows, and columns, from one that a window sees to the next
     turned  whether rows are columns of the values and columns rows: what is too tall is wide
     """
 
@@ -145,7 +145,7 @@ class Windows:
     size: tuple[int, int]
     strides: tuple[int, int]
     pads: tuple[int, ...]
-    phases: int = 1
+    phases: tuple[int, int] = (1, 1)
     turned: bool = False
 
     def across(self) -> Windows:
@@ -157,6 +157,7 @@ class Windows:
             (self.size[1], self.size[0]),
             (self.strides[1], self.strides[0]),
             (left, right, top, bottom),
+            (self.phases[1], self.phases[0]),
             turned=not self.turned,
         )
 
@@ -167,13 +168,16 @@ class Windows:
 
         dilation  of a window that may lose taps in its padding; None if it may not
         """
-        top, bottom, left, right = self.pads
-        _, height, width, _ = self.shape
-        if self.phases > 1:
-            down = _in_phases(height, self.size[0], kernel[0], top, self.phases)
-        else:
-            down = spans(height, self.size[0], kernel[0], self.strides[0], (top, bottom))
-        across = spans(width, self.size[1], kernel[1], self.strides[1], (left, right))
+        sides = zip(self.shape[1:3], self.size, kernel, self.strides, strict=True)
+        margins = self.pads[:2], self.pads[2:]
+        down, across = (
+            spans(size, count, reach, stride, (before, after))
+            if phases == 1
+            else _in_phases(size, count, reach, before, phases)
+            for (size, count, reach, stride), (before, after), phases in zip(
+                sides, margins, self.phases, strict=True
+            )
+        )
         if dilation is not None:
             down = [one for row in down for one in _cropped(row, kernel[0], dilation[0])]
             across = [one for row in across for one in _cropped(row, kernel[1], dilation[1])]

@@ -27,7 +27,7 @@ from mizzen.ops.tensor import (
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, number, numbers
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
-from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError, need
 from mizzen.targets.ethos_u.generator.lower.spans import (
     LONGEST_STRIDE,
     MOST_PIECES,
@@ -80,12 +80,6 @@ class Layer:
         weights = np.ascontiguousarray(self.weights.transpose(0, 2, 1, 3))
         return replace(self, weights=weights, dilation=self.dilation[::-1])
 
-    @property
-    def fits(self) -> bool:
-        """Whether the machine has the kernel, with rows as columns if need be."""
-        height, width = self.reach
-        return min(height, width) <= TALLEST_KERNEL and height * width <= LARGEST_KERNEL
-
     def require_kernel(self) -> None:
         """Refuse a kernel that the machine does not have."""
         height, width = self.reach
@@ -95,11 +89,39 @@ class Layer:
 
 @rule(Conv2d, DepthwiseConv2d)
 def convolution(site: Site) -> Node:
-    """CONV2D or DEPTHWISE_CONV2D, and the scale, clip and table behind it."""
+    """CONV2D or DEPTHWISE_CONV2D, and the scale, clip and table after it."""
     operation = site.operation
     assert isinstance(operation, Conv2d | DepthwiseConv2d)
-    phases = _phases_of(operation)
-    layer, finish = layer_of(operation, in_phases=phases > 1), site.finish(scales=True)
+    error: NoFormError | None = None
+    for phases in _phases_of(operation):
+        try:
+            return _convolution(site, operation, phases)
+        except NoFormError as other:
+            error = other
+    assert error is not None
+    raise error
+
+
+def _phases_of(operation: Conv2d | DepthwiseConv2d) -> Iterator[tuple[int, int]]:
+    """Return in how many phases rows and columns can be, the best first.
+
+    A dilation that the machine does not have multiplies with no zeros then.
+    """
+    first = 0 if isinstance(operation, DepthwiseConv2d) else 1
+    down, across = (
+        step // gcd(step, LONGEST_DILATION) if taps > 1 and stride == 1 else 1
+        for step, taps, stride in zip(
+            operation.dilation,
+            operation.weight.shape[first : first + 2],
+            operation.stride,
+            strict=True,
+        )
+    )
+    yield from dict.fromkeys(((down, across), (down, 1), (1, across), (1, 1)))
+
+
+def _convolution(site: Site, operation: Conv2d | DepthwiseConv2d, phases: tuple[int, int]) -> Node:
+    layer, finish = layer_of(operation, phases), site.finish(scales=True)
     scales = scales_of(layer, finish)
     source, pads, channels = padded_by(layer.source, operation.pad, layer.zero)
     if channels is not None:
@@ -127,12 +149,6 @@ def convolution(site: Site) -> Node:
 
     operations = (operation,) if source is operation.input else (operation, *_pads_of(operation))
     return site.node((source,), write, operations)
-
-
-def _phases_of(operation: Conv2d | DepthwiseConv2d) -> int:
-    """Return how many phases rows are in: 1 but where a dilated kernel is too large as it is."""
-    layer, phases = layer_of(operation), int(operation.dilation[0])
-    return phases if not layer.fits and operation.stride[0] == 1 else 1
 
 
 def seen_weights(weights: Weights, y: Span, x: Span) -> Weights:
@@ -168,7 +184,7 @@ def placed(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
 
 def upright(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
     """Return a layer and its windows with rows as columns where they are too tall else."""
-    if layer.reach[0] > TALLEST_KERNEL >= layer.reach[1] and windows.phases == 1:
+    if layer.reach[0] > TALLEST_KERNEL >= layer.reach[1]:
         layer, windows = layer.across(), windows.across()
     layer.require_kernel()
     return layer, windows
@@ -200,10 +216,10 @@ def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Any, ...]:
     return () if producer is None else (producer,)
 
 
-def layer_of(operation: Weighted, *, in_phases: bool = False) -> Layer:
+def layer_of(operation: Weighted, phases: tuple[int, int] = (1, 1)) -> Layer:
     """Read a convolution's constants; of a CONV3D the one slice of its kernel.
 
-    in_phases  whether rows are dilated by going over every so manieth row
+    phases  rows, and columns, from one that it sees to the next: it is dilated by less
     """
     weights = operation.weight.constant
     need(weights is not None, "its weights are computed")
@@ -219,7 +235,7 @@ def layer_of(operation: Weighted, *, in_phases: bool = False) -> Layer:
     dilation = (1, 1)
     if isinstance(operation, Windowed):
         down, across = operation.dilation[-2:]
-        values, dilation = _dilated(values, (1 if in_phases else down, across))
+        values, dilation = _dilated(values, (down // phases[0], across // phases[1]))
     channels = values.shape[0]
     biases = np.broadcast_to(numbers(operation.bias), channels).copy()
     return Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
