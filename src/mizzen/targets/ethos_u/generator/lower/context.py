@@ -81,6 +81,7 @@ class Emitter:
     copier: Callable[[Emitter, View, View, Origin], None] | None = None
     has_run: View | None = None
     _constants: dict[tuple[bytes, Any], int] = field(default_factory=dict[tuple[bytes, Any], int])
+    _copies: dict[View, View] = field(default_factory=dict[View, View])
 
     def tensor(
         self, name: str, shape: Sequence[int], dtype: np.dtype[Any], role: Role = Role.SCRATCH
@@ -133,9 +134,14 @@ class Emitter:
         return self.tensors[view.tensor].dtype
 
     def copied(self, view: View, origin: Origin) -> View:
-        """Return a copy of a view whose elements follow each other."""
+        """Return a copy of a view whose elements follow each other; one for all that read it."""
+        found = self._copies.get(view)
+        if found is not None:
+            return found
         made = self.scratch(view, "copy")
         self.copy(view, made, origin)
+        if self.tensors[view.tensor].role is not Role.STATE:  # which changes
+            self._copies[view] = made
         return made
 
     def copy(self, source: View, destination: View, origin: Origin) -> None:
