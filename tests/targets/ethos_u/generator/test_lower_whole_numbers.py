@@ -284,7 +284,7 @@ def test_what_several_operations_read_is_copied_once() -> None:
     def count(readers: int) -> int:
         def build(b: Builder, x: Value) -> Value:
             turned = b("TRANSPOSE", x, perms=(0, 3, 2, 1))
-            found = [convolved(b, turned, (1, 2), (1, 1)) for _ in range(readers)]
+            found = [convolved(b, turned, (4, 2), (1, 1)) for _ in range(readers)]
             return b("CONCAT", *found, axis=3)
 
         return len(require_same(graph_of((1, 3, 5, 6), build)))
