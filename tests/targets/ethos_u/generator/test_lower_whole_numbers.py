@@ -290,3 +290,28 @@ def test_what_several_operations_read_is_copied_once() -> None:
         return len(require_same(graph_of((1, 3, 5, 6), build)))
 
     assert count(3) == count(2) + 1
+
+
+@pytest.mark.parametrize("kernel", [(65, 65), (1, 4100)])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_kernels_larger_than_the_machine_has_are_sums(
+    kernel: tuple[int, int], *, per_channel: bool
+) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        weights = np.random.default_rng(4).integers(-127, 128, (5, *kernel, 3)).astype(np.int8)
+        sums = b(
+            "CONV2D", x, b.constant(weights, DType.INT8), b.constant(np.arange(5), DType.INT32),
+            b.constant([5], DType.INT8), b.constant([0], DType.INT8),
+            pad=(0, 1, 1, 0), stride=(1, 1), dilation=(1, 1),
+        )  # fmt: skip
+        if not per_channel:
+            return scaled(b, sums, DType.INT8, 1 << 30, 44, (0, 9))
+        scales = [1 << 30, 3 << 29, 5 << 28, 1 << 30, (1 << 31) - 7]
+        return b(
+            "RESCALE", sums, b.constant(scales, DType.INT32),
+            b.constant([44, 44, 45, 45, 44], DType.INT8), b.constant([0], DType.INT32),
+            b.constant([-3], DType.INT8), scale32=True,
+            rounding_mode=RoundingMode.SINGLE_ROUND, per_channel=True,
+        )  # fmt: skip
+
+    require_same(graph_of((1, kernel[0] + 1, kernel[1] + 2, 3), build))

@@ -14,6 +14,7 @@ from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.targets.ethos_u.generator.lower import (
     argmax,
+    convolutions,
     curves,
     elementwise,
     matrices,
@@ -41,6 +42,7 @@ from mizzen.targets.ethos_u.generator.operations import Sequence
 
 RULED = (
     argmax,
+    convolutions,
     curves,
     elementwise,
     matrices,

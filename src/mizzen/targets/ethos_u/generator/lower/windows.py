@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.graph import Value
+from mizzen.graph import Operation, Value
 from mizzen.ops.data_layout import Pad
 from mizzen.ops.tensor import (
     Conv2d,
@@ -27,7 +26,7 @@ from mizzen.ops.tensor import (
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, number, numbers
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
-from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError, need
+from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.spans import (
     LONGEST_STRIDE,
     MOST_PIECES,
@@ -87,40 +86,11 @@ class Layer:
         need(fits, f"its kernel is {height}x{width}")
 
 
-@rule(Conv2d, DepthwiseConv2d)
-def convolution(site: Site) -> Node:
-    """CONV2D or DEPTHWISE_CONV2D, and the scale, clip and table after it."""
-    operation = site.operation
-    assert isinstance(operation, Conv2d | DepthwiseConv2d)
-    error: NoFormError | None = None
-    for phases in _phases_of(operation):
-        try:
-            return _convolution(site, operation, phases)
-        except NoFormError as other:
-            error = other
-    assert error is not None
-    raise error
+def convolved(site: Site, operation: Conv2d | DepthwiseConv2d, phases: tuple[int, int]) -> Node:
+    """Return the node of a convolution whose kernel the machine has.
 
-
-def _phases_of(operation: Conv2d | DepthwiseConv2d) -> Iterator[tuple[int, int]]:
-    """Return in how many phases rows and columns can be, the best first.
-
-    A dilation that the machine does not have multiplies with no zeros then.
+    phases  those of its rows and columns
     """
-    first = 0 if isinstance(operation, DepthwiseConv2d) else 1
-    down, across = (
-        step // gcd(step, LONGEST_DILATION) if taps > 1 and stride == 1 else 1
-        for step, taps, stride in zip(
-            operation.dilation,
-            operation.weight.shape[first : first + 2],
-            operation.stride,
-            strict=True,
-        )
-    )
-    yield from dict.fromkeys(((down, across), (down, 1), (1, across), (1, 1)))
-
-
-def _convolution(site: Site, operation: Conv2d | DepthwiseConv2d, phases: tuple[int, int]) -> Node:
     layer, finish = layer_of(operation, phases), site.finish(scales=True)
     scales = scales_of(layer, finish)
     source, pads, channels = padded_by(layer.source, operation.pad, layer.zero)
@@ -211,7 +181,8 @@ def _folded(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
     return replace(layer, weights=weights), seen
 
 
-def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Any, ...]:
+def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Operation, ...]:
+    """Return the operation before a convolution, which is done with it, if it is a PAD."""
     producer = operation.input.producer
     return () if producer is None else (producer,)
 
