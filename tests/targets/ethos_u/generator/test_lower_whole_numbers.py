@@ -24,8 +24,8 @@ NAMES = ("ethos-u55-128", "ethos-u65-256")
 
 def require_same(graph: Graph, limit: int = 1 << 15) -> tuple[Operation, ...]:
     """Hold the program of a graph to the reference, on two machines; return its operations."""
-    found = lower(graph)
-    assert found.sequence is not None, [row.reason for row in found.refusals]
+    lowered = lower(graph)
+    assert lowered.sequence is not None, [row.reason for row in lowered.refusals]
     draw = np.random.default_rng(1)
     inputs: list[np.ndarray] = []
     for value in graph.inputs:
@@ -34,15 +34,15 @@ def require_same(graph: Graph, limit: int = 1 << 15) -> tuple[Operation, ...]:
         numbers = draw.integers(low, high, value.shape, endpoint=True)
         inputs.append(numbers.astype(value.dtype.numpy))
     wanted = evaluate(graph, inputs)
-    places = [found.sequence.tensors[index].shape for index in found.sequence.inputs]
+    places = [lowered.sequence.tensors[index].shape for index in lowered.sequence.inputs]
     images = [row.reshape(1, *shape) for row, shape in zip(inputs, places, strict=True)]
     for name in NAMES:
-        program = emit(plain(found.sequence, resolve(name)), ACCELERATORS[name])
+        program = emit(plain(lowered.sequence, resolve(name)), ACCELERATORS[name])
         assert [row.render() for row in find_hazards(program).diagnostics] == []
         outputs = Simulator(program).run(images, 1).outputs
         for one, other in zip(outputs, wanted, strict=True):
             assert np.array_equal(one.ravel(), other.ravel())
-    return found.sequence.operations
+    return lowered.sequence.operations
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_kernels_that_are_too_tall_go_over_columns(shape: tuple[int, ...]) -> No
     def build(b: Builder, x: Value) -> Value:
         return convolved(b, x, (rows - 4, 2), (2, 1))
 
-    found = require_same(graph_of(shape, build))
-    assert all(isinstance(row, Convolution) and row.kernel.height == 2 for row in found)
+    operations = require_same(graph_of(shape, build))
+    assert all(isinstance(row, Convolution) and row.kernel.height == 2 for row in operations)
 
 
 @pytest.mark.parametrize("kind", ["AVG_POOL2D", "MAX_POOL2D"])
@@ -101,8 +101,8 @@ def test_pools_that_are_too_tall_go_over_columns(kind: str, dtype: DType) -> Non
         zeros = [b.constant([0], dtype)] * 2 if kind == "AVG_POOL2D" else []
         return b(kind, x, *zeros, kernel=(300, 2), stride=(1, 2), pad=(0, 0, 0, 0))
 
-    found = require_same(graph_of((1, 302, 4, 5), build, dtype))
-    assert all(isinstance(row, Pooling) and row.kernel.width == 300 for row in found)
+    operations = require_same(graph_of((1, 302, 4, 5), build, dtype))
+    assert all(isinstance(row, Pooling) and row.kernel.width == 300 for row in operations)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_reductions_are_of_as_many_rows_as_there_are(kind: str, dtype: DType, ax
         total = b(kind, scaled(b, x, DType.INT32), axis=axis)
         return scaled(b, total, dtype, 1 << 30, 36, (0, 0))
 
-    found = require_same(graph_of(shape, build, dtype))
-    assert len(found) <= 5
+    operations = require_same(graph_of(shape, build, dtype))
+    assert len(operations) <= 5
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT32])
@@ -284,8 +284,8 @@ def test_what_several_operations_read_is_copied_once() -> None:
     def count(readers: int) -> int:
         def build(b: Builder, x: Value) -> Value:
             turned = b("TRANSPOSE", x, perms=(0, 3, 2, 1))
-            found = [convolved(b, turned, (4, 2), (1, 1)) for _ in range(readers)]
-            return b("CONCAT", *found, axis=3)
+            operations = [convolved(b, turned, (4, 2), (1, 1)) for _ in range(readers)]
+            return b("CONCAT", *operations, axis=3)
 
         return len(require_same(graph_of((1, 3, 5, 6), build)))
 

@@ -135,9 +135,9 @@ class Emitter:
 
     def copied(self, view: View, origin: Origin) -> View:
         """Return a copy of a view whose elements follow each other; one for all that read it."""
-        found = self._copies.get(view)
-        if found is not None:
-            return found
+        known = self._copies.get(view)
+        if known is not None:
+            return known
         made = self.scratch(view, "copy")
         self.copy(view, made, origin)
         if self.tensors[view.tensor].role is not Role.STATE:  # which changes

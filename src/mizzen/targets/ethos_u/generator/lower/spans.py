@@ -50,14 +50,14 @@ def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]
     first = max((before - kernel) // stride + 1, 0)
     last = min((size - 1 + before) // stride, count - 1)
     unseen = [*range(min(first, count)), *range(max(last + 1, first), count)]
-    found = [Span(place, 1, 1, 0, 1, 1, 1, 0, 0, in_padding=True) for place in unseen]
+    parts = [Span(place, 1, 1, 0, 1, 1, 1, 0, 0, in_padding=True) for place in unseen]
     if first > last:
-        return found
+        return parts
     skipped = max(first * stride - before, 0)
     margins = max(before - first * stride, 0), max(last * stride - before + kernel - size, 0)
-    for row in _seeing(size - skipped, last - first + 1, kernel, stride, margins):
-        found.append(replace(row, out_start=row.out_start + first, start=row.start + skipped))
-    return found
+    for span in _seeing(size - skipped, last - first + 1, kernel, stride, margins):
+        parts.append(replace(span, out_start=span.out_start + first, start=span.start + skipped))
+    return parts
 
 
 def _seeing(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
@@ -72,40 +72,40 @@ def _seeing(size: int, count: int, kernel: int, stride: int, pads: tuple[int, in
     if kernel == 1 and not before and (count - 1) * stride < size:
         return [Span(0, 1, count, 0, stride, count, 1, 0, 0)]
     need(count <= MOST_PIECES, f"it strides over {stride} elements, and {count} times")
-    found: list[Span] = []
+    parts: list[Span] = []
     for place in range(count):
         first = place * stride - before
         low, high = max(first, 0), min(first + kernel, size)
-        found.append(Span(place, 1, 1, low, 1, high - low, 1, low - first, first + kernel - high))
-    return found
+        parts.append(Span(place, 1, 1, low, 1, high - low, 1, low - first, first + kernel - high))
+    return parts
 
 
-def _cropped(row: Span, kernel: int, dilation: int) -> list[Span]:
+def _cropped(span: Span, kernel: int, dilation: int) -> list[Span]:
     """Return a part in parts with less padding, without the taps that are in it everywhere."""
-    if row.before <= MOST_BEFORE and row.after <= MOST_AFTER:
-        return [row]
-    most = max((MOST_BEFORE - dilation) // row.stride, 1)
-    found: list[Span] = []
-    for first in range(0, row.count, most):
-        count = min(most, row.count - first)
-        low = first * row.stride - row.before
-        last = low + (count - 1) * row.stride
-        skipped = max(-last, 0) // dilation, max(low + kernel - row.extent, 0) // dilation
+    if span.before <= MOST_BEFORE and span.after <= MOST_AFTER:
+        return [span]
+    most = max((MOST_BEFORE - dilation) // span.stride, 1)
+    parts: list[Span] = []
+    for first in range(0, span.count, most):
+        count = min(most, span.count - first)
+        low = first * span.stride - span.before
+        last = low + (count - 1) * span.stride
+        skipped = max(-last, 0) // dilation, max(low + kernel - span.extent, 0) // dilation
         begin, end = low + skipped[0] * dilation, last + kernel - skipped[1] * dilation
         start = max(begin, 0)
         cropped = replace(
-            row,
-            out_start=row.out_start + row.out_step * first,
+            span,
+            out_start=span.out_start + span.out_step * first,
             count=count,
-            start=row.start + row.step * start,
-            extent=min(end, row.extent) - start,
-            stride=1 if count == 1 else row.stride,
+            start=span.start + span.step * start,
+            extent=min(end, span.extent) - start,
+            stride=1 if count == 1 else span.stride,
             before=max(-begin, 0),
-            after=max(end - row.extent, 0),
+            after=max(end - span.extent, 0),
             skipped=skipped,
         )
-        found.append(cropped)
-    return found
+        parts.append(cropped)
+    return parts
 
 
 def _in_phases(size: int, count: int, kernel: int, before: int, step: int) -> list[Span]:
@@ -113,24 +113,24 @@ def _in_phases(size: int, count: int, kernel: int, before: int, step: int) -> li
 
     Results that are `step` from each other see the same elements: they are one phase.
     """
-    found: list[Span] = []
+    parts: list[Span] = []
     for phase in range(min(step, count)):
         margin, start = -((phase - before) // step), (phase - before) % step
         places, seen = -(-(count - phase) // step), -(-(size - start) // step)
         if seen <= 0:
             unseen = range(phase, count, step)
-            found += [Span(place, 1, 1, 0, 1, 1, 1, 0, 0, in_padding=True) for place in unseen]
+            parts += [Span(place, 1, 1, 0, 1, 1, 1, 0, 0, in_padding=True) for place in unseen]
             continue
-        for row in spans(seen, places, kernel, 1, (margin, 0)):
+        for span in spans(seen, places, kernel, 1, (margin, 0)):
             moved = replace(
-                row,
-                out_start=phase + step * row.out_start,
-                out_step=step * row.out_step,
-                start=0 if row.in_padding else start + step * row.start,
-                step=step * row.step,
+                span,
+                out_start=phase + step * span.out_start,
+                out_step=step * span.out_step,
+                start=0 if span.in_padding else start + step * span.start,
+                step=step * span.step,
             )
-            found.append(moved)
-    return found
+            parts.append(moved)
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +179,8 @@ class Windows:
             )
         )
         if dilation is not None:
-            down = [one for row in down for one in _cropped(row, kernel[0], dilation[0])]
-            across = [one for row in across for one in _cropped(row, kernel[1], dilation[1])]
+            down = [one for span in down for one in _cropped(span, kernel[0], dilation[0])]
+            across = [one for span in across for one in _cropped(span, kernel[1], dilation[1])]
         need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
         return down, across
 
