@@ -79,7 +79,7 @@ class Differing:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamTensor:
     """A tensor of the stream: the boxes that are written of it last, and what it may be.
 
     shape       height, width, depth
@@ -140,7 +140,7 @@ class Inside:
                     return Differing(told.origin, closest)
         return frozenset(seen)
 
-    def _forms(self, told: Told) -> Iterator[tuple[str, Array]]:
+    def _forms(self, told: StreamTensor) -> Iterator[tuple[str, Array]]:
         """Yield what a tensor may have to be, ``[count, H, W, C]``, with the name in the network.
 
         A layout may exchange the axes of all that operations hand on.
@@ -160,7 +160,7 @@ class Inside:
             if not orders:
                 yield name, np.ascontiguousarray(array).reshape(len(array), *shape)
 
-    def _says(self, told: Told, closest: Difference) -> bool:
+    def _says(self, told: StreamTensor, closest: Difference) -> bool:
         """Whether a tensor is one that it differs from.
 
         It has the sizes of all that it may be, in whatever order, and most of the numbers of one;
@@ -173,7 +173,7 @@ class Inside:
         return all(sorted(_three(array.shape[1:])) == sizes for array in references)
 
 
-def _written(told: Told, maps: Mapping[int, Array], theirs: Array) -> Array:
+def _written(told: StreamTensor, maps: Mapping[int, Array], theirs: Array) -> Array:
     """Return what was written of a tensor; what was not is as it has to be."""
     ours = theirs.copy()
     for box in told.boxes:
@@ -192,7 +192,7 @@ def _told(
     plan: Plan,
     operations: Sequence[Operation],
     reference: Mapping[str, Array],
-) -> Iterator[Told]:
+) -> Iterator[StreamTensor]:
     """Yield the tensors that may be the network's, those first that were complete first."""
     by_tensor: dict[int, list[Box]] = {}
     every = list(_boxes(witness, plan))
@@ -217,7 +217,7 @@ def _told(
             names = dict.fromkeys(name for name, _ in results)
             is_last = tensor >= 0 and last[origin.operator] == tensor
             is_result = is_last and any(is_own for _, is_own in results)
-            yield Told(said.shape, origin, tuple(boxes), tuple(names), is_result)
+            yield StreamTensor(said.shape, origin, tuple(boxes), tuple(names), is_result)
 
 
 def _said(witness: Witness, tensor: int, box: Box) -> SaidTensor | SaidMap:

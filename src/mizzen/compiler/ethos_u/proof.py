@@ -135,7 +135,7 @@ class RegionProof:
         return [to_graph(tensors[place], known[place]) for place in places]
 
     def _compared(
-        self, told: Told, part: Extracted, inputs: list[Array], expected: list[Array]
+        self, told: WitnessedCode, part: Extracted, inputs: list[Array], expected: list[Array]
     ) -> RegionFindings:
         """Compare outputs; those within a documented bound are told, and hold."""
         inside = Inside(told.witness, told.simulator.plan, told.code.operations, self._reference)
@@ -294,7 +294,7 @@ class _ArenaRun:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class WitnessedCode:
     """A region's code that is what its generator says, and what executes it."""
 
     code: OwnCode
@@ -328,7 +328,7 @@ class Told:
 
 def told_of(
     code: OwnCode, step: NpuStep, options: ProofOptions, model: Model | None = None
-) -> Told | RegionFindings:
+) -> WitnessedCode | RegionFindings:
     """Hold a region's program to what its generator says, and that to the graph.
 
     Returns what differs, if anything does.
@@ -345,7 +345,7 @@ def told_of(
     )
     if isinstance(constants, RegionFindings):
         return constants
-    return Told(code, step, witness, constants)
+    return WitnessedCode(code, step, witness, constants)
 
 
 def _exponentials(model: Model | None, operation: Operation) -> Iterator[Array]:

@@ -88,7 +88,7 @@ def _in_parts(site: Site, operation: Conv2d | DepthwiseConv2d) -> Node | None:
     )
     scales = scales_of(layer, finish)
     whole = replace(finish, multipliers=scales.multipliers, shifts=scales.shifts)
-    parts = [_Part.of(site, each) for each in _parts(layer, windows)]
+    parts = [_KernelPart.of(site, each) for each in _parts(layer, windows)]
 
     def write(emitter: Emitter, target: View) -> None:
         view, words = emitter.read(operation.input), Words(emitter, site.origin)
@@ -121,7 +121,7 @@ def _parts(layer: Layer, windows: Windows) -> Iterator[tuple[Layer, Windows]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _KernelPart:
     """A part of a kernel, and where its windows go."""
 
     stage: Stage
@@ -130,12 +130,12 @@ class _Part:
     across: list[Span]
 
     @staticmethod
-    def of(site: Site, part: tuple[Layer, Windows]) -> _Part:
+    def of(site: Site, part: tuple[Layer, Windows]) -> _KernelPart:
         """Return a part. Refused where its windows have no form."""
         layer, windows = part
         sums = plain(DType.INT32)
         stage = Stage(site, layer, sums, scales_of(layer, sums))
-        return _Part(stage, site.root.shape, *windows.spans(layer.reach, layer.dilation))
+        return _KernelPart(stage, site.root.shape, *windows.spans(layer.reach, layer.dilation))
 
     def emit(self, emitter: Emitter, view: View) -> View:
         """Add its operations; returns its sums."""

@@ -47,7 +47,7 @@ Taps = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SampleRun:
     """Samples that lie alike: where they are, and the weights of the pixels that they read."""
 
     span: Span
@@ -66,12 +66,12 @@ def _taps(place: int, unit: int, size: int, mode: ResizeMode) -> Taps:
 
 def runs_of(
     size: int, count: int, scale: Sequence[int], offset: int, mode: ResizeMode
-) -> list[Run]:
+) -> list[SampleRun]:
     """Return the runs of an axis with `count` samples of `size` pixels."""
     unit, step = scale
     common = gcd(unit, step)
     every, apart = unit // common, step // common
-    found: list[Run] = []
+    found: list[SampleRun] = []
     for first in range(min(every, count)):
         group: list[int] = []
         before: Taps = ()
@@ -87,13 +87,13 @@ def runs_of(
     return found
 
 
-def _run(group: Sequence[int], last: Taps, every: int, apart: int) -> Run:
+def _run(group: Sequence[int], last: Taps, every: int, apart: int) -> SampleRun:
     count = len(group)
     start = last[0][0] - (count - 1) * apart
     extent = last[-1][0] - start + 1
     stride = apart if count > 1 else 1
     span = Span(group[0], every, count, start, 1, extent, stride, 0, 0)
-    return Run(span, tuple(weight for _, weight in last))
+    return SampleRun(span, tuple(weight for _, weight in last))
 
 
 @rule(Resize)
@@ -133,7 +133,7 @@ def resized(site: Site) -> Node:
     return site.node((source,), write)
 
 
-def _common(runs: Sequence[Run]) -> int:
+def _common(runs: Sequence[SampleRun]) -> int:
     return reduce(gcd, (weight for run in runs for weight in run.weights), 0)
 
 
@@ -167,8 +167,8 @@ def _blend(
     finish: Finish,
     image: View,
     made: View,
-    y: Run,
-    x: Run,
+    y: SampleRun,
+    x: SampleRun,
     common: int,
 ) -> None:
     channels = image.shape[2]
@@ -194,7 +194,9 @@ def _blend(
     )
 
 
-def _nearest(site: Site, operation: Resize, rows: list[Run], columns: list[Run]) -> Node:
+def _nearest(
+    site: Site, operation: Resize, rows: list[SampleRun], columns: list[SampleRun]
+) -> Node:
     source = operation.input
     finish, zero = site.finish(scales=True), input_zero(site)
     sizes, counts = source.shape[1:3], site.root.shape[1:3]
@@ -226,7 +228,7 @@ def _stepped(view: View, y: Span, x: Span) -> View:
 
 
 def _doublings(
-    sizes: Sequence[int], counts: Sequence[int], rows: list[Run], columns: list[Run]
+    sizes: Sequence[int], counts: Sequence[int], rows: list[SampleRun], columns: list[SampleRun]
 ) -> int | None:
     """Return how often both axes are doubled, every pixel as many times; None if it is not so."""
     factor = counts[0] // sizes[0]
