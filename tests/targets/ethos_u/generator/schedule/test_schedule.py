@@ -15,7 +15,6 @@ from mizzen.targets.ethos_u.generator.operations import (
     Fetch,
     Issue,
     Kernel,
-    Place,
     Role,
     Schedule,
 )
@@ -75,26 +74,6 @@ def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | 
         assert sorted(row for start, stop in ranges for row in range(start, stop)) == list(
             range(operation.ofm.shape[2])
         )
-
-
-@pytest.mark.parametrize("name", ["ethos-u55-128", "ethos-u65-512"])
-def test_what_must_lie_somewhere_lies_there_and_nothing_over_it(name: str) -> None:
-    sequence = residual()
-    region = int(RegionIndex.SCRATCH)
-    # At an address at which nothing else may begin.
-    inputs, outputs = (Place(region, 4104),), (Place(region, 5000),)
-    limits = Limits(20_000, 20_000, inputs, outputs)
-    found = schedule(sequence, resolve(name), limits)
-    assert (found.places[sequence.inputs[0]],) == inputs
-    assert (found.places[sequence.outputs[0]],) == outputs
-    assert overlaps(found) == []
-    kept = replace(sequence.tensors[sequence.inputs[0]], role=Role.STATE)
-    tensors = tuple(
-        kept if index in sequence.inputs else row for index, row in enumerate(sequence.tensors)
-    )
-    found = schedule(replace(sequence, tensors=tensors), resolve(name), limits)
-    assert (found.places[sequence.inputs[0]],) == inputs
-    assert overlaps(found) == []
 
 
 def test_the_same_is_found_again() -> None:

@@ -75,11 +75,7 @@ def tensor_blocks(
             for other in partners.get(tensor, ())
             if other.block in position
         )
-        pin = storage.pins.get(tensor)
-        block = Block(storage.size_bytes(tensor), span.first, span.last, partners=others)
-        if pin is not None:
-            block = replace(block, alignment=1, offset_bytes=pin.offset_bytes)
-        blocks.append(block)
+        blocks.append(Block(storage.size_bytes(tensor), span.first, span.last, partners=others))
     return tensors, blocks
 
 
