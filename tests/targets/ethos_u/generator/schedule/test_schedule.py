@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Schedule,
 )
 from mizzen.targets.ethos_u.generator.schedule import Limits, schedule
-from mizzen.targets.ethos_u.generator.shared_buffer import fit
+from mizzen.targets.ethos_u.generator.shared_buffer import core_of, demand_of, parts_of
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
@@ -53,6 +53,7 @@ def fetched_before_use(found: Schedule) -> None:
 @pytest.mark.parametrize("limit_bytes", [None, 20_000, MAPS_BYTES])
 def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | None) -> None:
     configuration = resolve(name)
+    core = core_of(configuration.accelerator)
     found = schedule(residual(), configuration, Limits(limit_bytes, limit_bytes))
     assert overlaps(found) == []
     fetched_before_use(found)
@@ -65,7 +66,8 @@ def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | 
             if isinstance(operation, Copy):
                 continue
             assert item.blocking is not None
-            assert fit(operation, item.blocking, configuration.accelerator) is not None
+            block, part_kernel = item.blocking.block, item.blocking.part_kernel
+            assert parts_of(demand_of(operation), block, part_kernel, core) is not None
             done[item.operation].append(item.channels or (0, operation.ofm.shape[2]))
             assert (item.blob is None) == (not isinstance(operation, Convolution))
     for index, ranges in done.items():

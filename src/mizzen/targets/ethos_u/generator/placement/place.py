@@ -31,8 +31,7 @@ def place(
     states       of the exact search, at most; what is not proved then is told as a gap
 
     Raises:
-        MizzenError: E295 a block is not one, E296 a partner is not one, E297 two fixed blocks lie
-            in the same bytes
+        MizzenError: E295 a block is not one, E296 a partner is not one
     """
     check(blocks)
     table = rows_of(blocks)
@@ -53,13 +52,9 @@ def place(
     if table.peak(best) > max(goal, bound) and states:
         walked = climb(table, order, max(goal, bound), states // _STATES_A_WALK, seed)
         best = min(best, walked, key=table.peak)
-    offsets = tuple(
-        offset if block.offset_bytes is None else block.offset_bytes
-        for offset, block in zip(best, blocks, strict=True)
-    )
-    pairs = zip(offsets, blocks, strict=True)
+    pairs = zip(best, blocks, strict=True)
     ends = (offset + block.size_bytes for offset, block in pairs if block.size_bytes)
-    return Placed(offsets, table.peak(best), bound, max(ends, default=0))
+    return Placed(tuple(best), table.peak(best), bound, max(ends, default=0))
 
 
 def _searched(

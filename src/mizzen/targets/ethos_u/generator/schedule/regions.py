@@ -26,9 +26,6 @@ from mizzen.targets.ethos_u.generator.schedule.units import Costs
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
-SEEN = (Role.INPUT, Role.OUTPUT, Role.STATE)
-"""What the caller sees."""
-
 
 def in_cache(storage: Storage, costs: Costs, limit_bytes: int) -> Storage:
     """Return a storage with tensors in the cache as far as they fit a limit."""

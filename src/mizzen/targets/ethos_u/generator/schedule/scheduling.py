@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from mizzen.targets.ethos_u.generator.occupancy import taken_bytes
 from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.generator.placement import Block, Placed, in_lines, place
 from mizzen.targets.ethos_u.generator.schedule.assembly import assemble
 from mizzen.targets.ethos_u.generator.schedule.divisions import Divider, Planned
 from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.layouts import choose_layouts
+from mizzen.targets.ethos_u.generator.schedule.memory import taken_bytes
 from mizzen.targets.ethos_u.generator.schedule.regions import in_cache, with_copies
 from mizzen.targets.ethos_u.generator.schedule.stages import Ground, Stage
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage, first_storage
