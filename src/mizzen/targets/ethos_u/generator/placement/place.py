@@ -21,13 +21,11 @@ def place(
     blocks: Sequence[Block],
     *,
     limit_bytes: int | None = None,
-    seed: int = 0,
     states: int = STATES,
 ) -> Placed:
     """Return where blocks lie, the same for the same arguments.
 
     limit_bytes  a peak that is low enough: nothing lower is looked for
-    seed         of the walk over orders
     states       of the exact search, at most; what is not proved then is told as a gap
 
     Raises:
@@ -50,7 +48,7 @@ def place(
     if peak > goal and states:
         best, bound = _searched(table, best, bound, goal, states)
     if table.peak(best) > max(goal, bound) and states:
-        walked = climb(table, order, max(goal, bound), states // _STATES_A_WALK, seed)
+        walked = climb(table, order, max(goal, bound), states // _STATES_A_WALK)
         best = min(best, walked, key=table.peak)
     pairs = zip(best, blocks, strict=True)
     ends = (offset + block.size_bytes for offset, block in pairs if block.size_bytes)
