@@ -51,7 +51,7 @@ def product(
     zero_points: tuple[int, int, int] = (3, -7, 11),
     dtype: np.dtype[Any] = INT8,
 ) -> Sequence:
-    """Return heads x rows x columns x depth as Vela makes it: a product and a sum a column."""
+    """Return heads x rows x columns x depth as rules make it: a product and a sum a column."""
     heads, rows, columns, depth = shape
     tensors = [
         Tensor("left", (heads, rows, depth), dtype, Role.INPUT),
