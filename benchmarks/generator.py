@@ -17,6 +17,8 @@ over the networks of the folder that MIZZEN_MODELS names and those of the zoo:
                           once (`mizzen.analysis.memory`), the geometric mean less one
 `size_cycles_ratio`       cycles of that code over Vela's
 `macs_lost`               networks of which Vela has more on the NPU
+`pairs`, `pairs_apart`    networks and NPUs that the ratios are of; those of which our own code has
+                          other operators on the NPU than Vela's, which no ratio is of
 `seconds_kws`, `seconds_mobilenet_v2`  processor seconds of our own compilation, without proof
 
 Vela runs with its defaults for each NPU. Cycles are estimates, not measurements.
@@ -46,7 +48,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.makers import compile_tflite, compile_tosa, network_cost
 from mizzen.compiler.proof.options import OFF
-from mizzen.diagnostics import MizzenError
+from mizzen.diagnostics import Device, MizzenError
 from mizzen.report.code import StreamCost
 from mizzen.targets.ethos_u.judge.timing import Cause, estimate
 from mizzen.targets.ethos_u.machine.config import (
@@ -119,8 +121,8 @@ def zoo() -> Iterator[Network]:
 
 def seconds() -> float:
     """Return the processor time of this process and of those that it has waited for."""
-    rows = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(row.ru_utime + row.ru_stime for row in rows)
+    of_npu = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(pair.ru_utime + pair.ru_stime for pair in of_npu)
 
 
 def mean(values: Sequence[float]) -> float:
@@ -135,6 +137,7 @@ class Pair:
     steady  cycles of our own over Vela's, filling and draining left out
     placed  memory of the code in least memory over what is alive in it at most
     lost    MACs that Vela has on the NPU and we do not
+    apart   how many operators of the network only one of both has on the NPU
     seconds of processor, for our own
     """
 
@@ -146,6 +149,7 @@ class Pair:
     steady: float
     placed: float
     lost: int
+    apart: int
     seconds: float
 
     @property
@@ -210,6 +214,7 @@ def measured(
         steady=steady,
         placed=over_live(least),
         lost=lost,
+        apart=len(_on_npu(own) ^ _on_npu(vela)),
         seconds=taken,
     )
 
@@ -220,6 +225,11 @@ def _programs(artifact: Artifact) -> list[Any]:
 
 def _macs(artifact: Artifact) -> int:
     return 0 if artifact.report is None else artifact.report.macs_on_npu
+
+
+def _on_npu(artifact: Artifact) -> set[int]:
+    placements = () if artifact.report is None else artifact.report.placements
+    return {each.index for each in placements if each.device is Device.NPU}
 
 
 def over_live(artifact: Artifact) -> float:
@@ -243,42 +253,47 @@ def steady_cycles(artifact: Artifact, configuration: EthosUConfiguration) -> flo
     )
 
 
-def figures_of(pairs: Sequence[Pair]) -> dict[str, float]:
-    """Return the figures by name."""
-    found: dict[str, float] = {}
+def figures_of(every: Sequence[Pair]) -> dict[str, float]:
+    """Return the figures by name; ratios of those pairs whose NPUs have the same operators."""
+    pairs = [pair for pair in every if not pair.apart]
+    figures: dict[str, float] = {}
     gaps: list[float] = []
-    for accelerator in dict.fromkeys(row.accelerator for row in pairs):
-        rows = [row for row in pairs if row.accelerator == accelerator]
+    for accelerator in dict.fromkeys(pair.accelerator for pair in pairs):
+        of_npu = [pair for pair in pairs if pair.accelerator == accelerator]
         name = accelerator.removeprefix("ethos-").replace("-", "_")
-        model, formula = mean([row.model for row in rows]), mean([row.formula for row in rows])
-        found[f"{name}_cycles_ratio"] = max(model, formula)
-        found[f"{name}_cycles_ratio_model"] = model
-        found[f"{name}_cycles_ratio_formula"] = formula
-        found[f"{name}_sram_ratio"] = mean([row.least_memory for row in rows])
-        gaps.append(mean([row.steady for row in rows]) - model)
-    found["sram_ratio"] = mean([row.least_memory for row in pairs])
-    found["memory_ratio"] = mean([row.memory for row in pairs])
-    found["flash_ratio"] = mean([row.flash for row in pairs])
-    found["size_cycles_ratio"] = mean([row.least_cycles for row in pairs])
-    found["macs_lost"] = float(sum(row.lost > 0 for row in pairs))
-    found["worst"] = max(max(row.model, row.formula, row.memory) for row in pairs)
-    found["steady_gap"] = max(gaps)
-    found["placement_gap"] = mean([row.placed for row in pairs]) - 1
-    for row in pairs:
-        if row.accelerator == ACCELERATORS[0] and row.network == KEYWORDS:
-            found["kws_u55_128"] = max(row.model, row.formula)
-            found["seconds_kws"] = row.seconds
-        if row.accelerator == ACCELERATORS[0] and row.network.startswith(LARGE):
-            found["seconds_mobilenet_v2"] = row.seconds
-    found["pairs"] = float(len(pairs))
-    return found
+        model, formula = (
+            mean([pair.model for pair in of_npu]),
+            mean([pair.formula for pair in of_npu]),
+        )
+        figures[f"{name}_cycles_ratio"] = max(model, formula)
+        figures[f"{name}_cycles_ratio_model"] = model
+        figures[f"{name}_cycles_ratio_formula"] = formula
+        figures[f"{name}_sram_ratio"] = mean([pair.least_memory for pair in of_npu])
+        gaps.append(mean([pair.steady for pair in of_npu]) - model)
+    figures["sram_ratio"] = mean([pair.least_memory for pair in pairs])
+    figures["memory_ratio"] = mean([pair.memory for pair in pairs])
+    figures["flash_ratio"] = mean([pair.flash for pair in pairs])
+    figures["size_cycles_ratio"] = mean([pair.least_cycles for pair in pairs])
+    figures["macs_lost"] = float(sum(pair.lost > 0 for pair in every))
+    figures["worst"] = max(max(pair.model, pair.formula, pair.memory) for pair in pairs)
+    figures["steady_gap"] = max(gaps)
+    figures["placement_gap"] = mean([pair.placed for pair in pairs]) - 1
+    for pair in pairs:
+        if pair.accelerator == ACCELERATORS[0] and pair.network == KEYWORDS:
+            figures["kws_u55_128"] = max(pair.model, pair.formula)
+            figures["seconds_kws"] = pair.seconds
+        if pair.accelerator == ACCELERATORS[0] and pair.network.startswith(LARGE):
+            figures["seconds_mobilenet_v2"] = pair.seconds
+    figures["pairs"] = float(len(pairs))
+    figures["pairs_apart"] = float(len(every) - len(pairs))
+    return figures
 
 
 def main() -> None:
     """Generate, and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--search", choices=[row.value for row in Search], default="fast")
+    parser.add_argument("--search", choices=[pair.value for pair in Search], default="fast")
     parser.add_argument(
         "--cycles-alone", action="store_true", help="do not look for the code in least memory"
     )
@@ -291,14 +306,15 @@ def main() -> None:
             if options.only not in network.name or options.on not in accelerator:
                 continue
             effort = Search(options.search)
-            row = measured(network, accelerator, effort, with_least=not options.cycles_alone)
-            if row is not None:
-                pairs.append(row)
+            pair = measured(network, accelerator, effort, with_least=not options.cycles_alone)
+            if pair is not None:
+                pairs.append(pair)
                 print(
-                    f"{row.network:32} {accelerator:14} model {row.model:.3f} formula "
-                    f"{row.formula:.3f} memory {row.memory:.3f} flash {row.flash:.3f} | least "
-                    f"{row.least_memory:.3f} at {row.least_cycles:.3f} "
-                    f"| {row.seconds:5.1f} s",
+                    f"{pair.network:32} {accelerator:14} model {pair.model:.3f} formula "
+                    f"{pair.formula:.3f} memory {pair.memory:.3f} flash {pair.flash:.3f} | least "
+                    f"{pair.least_memory:.3f} at {pair.least_cycles:.3f} "
+                    f"| {pair.seconds:5.1f} s"
+                    f"{f' | {pair.apart} operators apart' if pair.apart else ''}",
                     file=sys.stderr,
                     flush=True,
                 )

@@ -20,7 +20,8 @@ for each family, in streams and in constants alike:
 `check_refused`            how many of them cannot be loaded, or are not sound for `mizzen check`
 `check_accepts_what_run_refuses`
 
-Mistakes are those of `proof_mistakes`. Whether one changes an output is asked of `--inputs` random
+Our own code is proved, for U55 and U65, or with ``--generator vela`` Vela's, for U85 too. Mistakes
+are those of `proof_mistakes`. Whether one changes an output is asked of `--inputs` random
 inputs, whatever the proof says; with `--log FILE` the answers are kept there, and a second run only
 proves. Networks are those of the folder that MIZZEN_MODELS names.
 """
@@ -49,7 +50,7 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
 from proof_artifacts import artifacts
 from proof_effects import first_differing
-from proof_mistakes import Case, Mistake, mistakes
+from proof_mistakes import CASES, Case, Mistake, mistakes
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
@@ -64,7 +65,11 @@ DIGITS_AND = ("digits", "hello_world_int8", "micro_speech_quantized", "ad01_int8
 """Networks whose artifacts are spoilt."""
 
 FAMILIES = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple")
-ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
+ACCELERATORS = {
+    "own": ("ethos-u55-128", "ethos-u65-256"),
+    "vela": ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"),
+}
+"""By whose code is proved."""
 MOST_INPUTS = 10_000
 
 
@@ -122,13 +127,13 @@ def judge(case: Case, planted: Sequence[Mistake], log: Log, inputs: int) -> Iter
     """Say what becomes of mistakes."""
     executable: list[tuple[Mistake, NpuStep, bool]] = []
     for mistake in planted:
-        compiled, contents, step = case.with_program(mistake)
+        step = case.planted(mistake)
         try:
             _ = step.simulator
         except MizzenError:
             yield Verdict(mistake, refused=True)
             continue
-        proved = case.proof.check(compiled, case.network, contents).holds
+        proved = case.holds(mistake, step)
         executable.append((mistake, step, proved))
     effects = log.effects(case, [step for _, step, _ in executable], inputs)
     for (mistake, _, proved), effect in zip(executable, effects, strict=True):
@@ -162,34 +167,41 @@ class Spent:
     waiting: float
 
 
-def costs(accelerators: Sequence[str]) -> dict[str, tuple[Spent, Spent]]:
-    """Return what compiling without a proof takes, and what the proof adds."""
+def costs(generator: str, only: Sequence[str], times: int) -> dict[str, tuple[Spent, Spent]]:
+    """Return what compiling without a proof takes, and what the proof adds.
+
+    only   networks by their names; all where there are none
+    times  to compile each
+    """
     found: dict[str, tuple[Spent, Spent]] = {}
     for path in sorted(MODELS.glob("*.tflite")):
-        for accelerator in accelerators:
-            off, quick = (_least(path, accelerator, prove) for prove in ("off", "quick"))
+        for accelerator in ACCELERATORS[generator] if not only or path.stem in only else ():
+            off, quick = (
+                _least(path, accelerator, generator, prove, times) for prove in ("off", "quick")
+            )
             added = Spent(quick.processor - off.processor, quick.waiting - off.waiting)
             found[f"{path.stem} {accelerator}"] = off, added
     return found
 
 
-def _least(path: Path, accelerator: str, prove: str) -> Spent:
+def _least(path: Path, accelerator: str, generator: str, prove: str, times: int) -> Spent:
     """Return what some compilations take on average, as the system counts workers in hundredths.
 
     The time of who waits is the least one's.
     """
     start, waited = processor_seconds(), list[float]()
-    for _ in range(TIMES):
+    for _ in range(times):
         began = time.perf_counter()
-        mizzen.compile(path, accelerator, prove=prove)
+        mizzen.compile(path, accelerator, prove=prove, target_options={"generator": generator})
         waited.append(time.perf_counter() - began)
-    return Spent((processor_seconds() - start) / TIMES, min(waited))
+    return Spent((processor_seconds() - start) / times, min(waited))
 
 
 TIMES = 5
 
 
 def plants(
+    generator: str,
     names: Sequence[str],
     count: int,
     inputs: int,
@@ -202,10 +214,10 @@ def plants(
     said  is told what became of them
     """
     known = Log(log)
-    places = [(name, row) for name in names for row in ACCELERATORS]
+    places = [(name, row) for name in names for row in ACCELERATORS[generator]]
     kinds: Counter[tuple[str, str]] = Counter()
     for name, accelerator in places:
-        case = Case(MODELS / f"{name}.tflite", accelerator)
+        case = CASES[generator](MODELS / f"{name}.tflite", accelerator)
         rng = np.random.default_rng([seed, *f"{name} {accelerator}".encode()])
         planted = list(mistakes(case, -(-count // len(places)), rng))
         verdicts = list(judge(case, planted, known, inputs))
@@ -216,6 +228,8 @@ def plants(
         said(f"{name:26} {accelerator:14} {dict(Counter(map(str, verdicts)))}")
     for (kind, verdict), times in sorted(kinds.items()):
         said(f"{kind:10} {verdict:24} {times}")
+    for kind in sorted({kind for kind, _ in kinds}):
+        said(f"{kind:10} {'found of those that change':24} {_part(kinds, kind):.4f}")
     counts: Counter[str] = Counter()
     for (_, verdict), times in kinds.items():
         counts[verdict] += times
@@ -227,6 +241,12 @@ def plants(
         "planted_refused": float(counts["refused"]),
         "waits_found": counts["wait found"] / max(1, waits),
     }
+
+
+def _part(kinds: Counter[tuple[str, str]], kind: str) -> float:
+    """Return the part of a kind that was found, of those that change an output; 1 of none."""
+    found, missed = kinds[kind, "found"], kinds[kind, "missed"]
+    return found / (found + missed) if found + missed else 1.0
 
 
 def _ratio(rows: Iterable[tuple[Spent, Spent]], of: Callable[[Spent], float]) -> float:
@@ -248,6 +268,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--generator", choices=sorted(CASES), default="own", help="whose code")
+    parser.add_argument("--times", type=int, default=TIMES, help="that a network is compiled")
+    parser.add_argument("--of", nargs="*", default=(), help="networks whose costs are measured")
     parser.add_argument("--mistakes", type=int, default=2000)
     parser.add_argument("--inputs", type=int, default=MOST_INPUTS)
     parser.add_argument("--seed", type=int, default=1)
@@ -262,9 +285,10 @@ def main() -> None:
     if options.artifacts is not None:
         _tell(_of_artifacts(options, said), options.json)
         return
-    spent = {} if options.plants_only else costs(ACCELERATORS)
+    generator = options.generator
+    spent = {} if options.plants_only else costs(generator, options.of, options.times)
     figures = plants(
-        options.only, options.mistakes, options.inputs, options.seed, options.log, said
+        generator, options.only, options.mistakes, options.inputs, options.seed, options.log, said
     )
     if spent:
         figures["proof_over_compile"] = _ratio(spent.values(), lambda row: row.processor)

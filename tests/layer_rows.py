@@ -126,6 +126,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.judge.hazards",
     ),
     "mizzen.targets.ethos_u.generator.tuned": (),
+    "mizzen.targets.ethos_u.judge.witness": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.judge.sim",
+    ),
     "mizzen.targets.ethos_u.generator": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u.machine",
@@ -418,6 +423,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.families",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.judge.sim",
+        "mizzen.targets.ethos_u.judge.witness",
+        "mizzen.targets.ethos_u.generator.operations",
         "mizzen.targets.ethos_u.legal",
         "mizzen.targets.ethos_u.generator.lower",
         "mizzen.targets.ethos_u.generator.operations",

@@ -21,7 +21,7 @@ from mizzen.flatbuffer.tosa import (
     NanMode,
     ResizeMode,
     RoundingMode,
-    TensorType,
+    TosaType,
     encode,
 )
 
@@ -69,7 +69,7 @@ def fields(text: str, table: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("ours", "name"),
     [
-        (TensorType, "DType"),
+        (TosaType, "DType"),
         (ResizeMode, "ResizeMode"),
         (NanMode, "NanPropagationMode"),
         (RoundingMode, "RoundingMode"),
@@ -142,5 +142,5 @@ def test_elements(python: str) -> None:
         text=True,
         check=True,
     )
-    ours = {name: encode(np.array(row), TensorType[name]).tolist() for name, row in VALUES.items()}
+    ours = {name: encode(np.array(row), TosaType[name]).tolist() for name, row in VALUES.items()}
     assert ours == json.loads(ran.stdout)

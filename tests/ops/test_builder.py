@@ -246,6 +246,18 @@ REFUSALS: dict[str, tuple[Callable[[Bench], object], str]] = {
         lambda t: t.b("RFFT2D", t.input(F32, 2, 2)),
         "error[E806]: RFFT2D: input_real must have rank 3, and is (2, 2)",
     ),
+    "nothing left": (
+        lambda t: t.conv(
+            "TRANSPOSE_CONV2D",
+            (1, 2, 2, 2),
+            (5, 3, 3, 2),
+            5,
+            out_pad=(-2, -2, 0, 0),
+            stride=(1, 1),
+        ),
+        "error[E806]: TRANSPOSE_CONV2D: out_pad must leave rows and columns, and "
+        "(-2, -2, 0, 0) leaves [0, 4]",
+    ),
     "rank of a scalar": (
         lambda t: t.b("REVERSE", t.input(I8), axis=0),
         "error[E806]: REVERSE: input1 must have rank at least 1, and is ()",

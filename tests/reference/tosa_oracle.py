@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.flatbuffer.tosa import TensorType, decode, encode
+from mizzen.flatbuffer.tosa import TosaType, decode, encode
 from mizzen.graph import Array, DType, Graph, Value
 from mizzen.package.tosa import write
 
@@ -96,12 +96,12 @@ def _save(file: Path, dtype: DType, array: Array) -> None:
     header: dict[str, Any] = {"descr": BF16, "fortran_order": False, "shape": array.shape}
     with file.open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header)
-        stream.write(encode(array, TensorType.BF16).tobytes())
+        stream.write(encode(array, TosaType.BF16).tobytes())
 
 
 def _load(file: Path, value: Value) -> Array:
     array = np.load(file)
     if array.dtype.kind == "V":
-        elements = decode(array.reshape(-1).view(np.uint8), TensorType.BF16, array.size)
+        elements = decode(array.reshape(-1).view(np.uint8), TosaType.BF16, array.size)
         return elements.reshape(value.shape)
     return array.reshape(value.shape)

@@ -11,6 +11,7 @@ import numpy as np
 from mizzen.artifact.program import ProgramReference
 from mizzen.artifact.region_step import Edge, EdgeMove, RegionStep
 from mizzen.artifact.steps import is_npu, npu_step, read_network
+from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.diagnostics import Origin, ProgressCallback, Reason
 from mizzen.frontends.tflite import Model
 from mizzen.graph import Graph
@@ -65,6 +66,14 @@ class RegionCode:
     cycles: Mapping[int, int]
     costs: Costs
     log: str = ""
+
+    def unlike_told(self, step: RegionStep, seed: int) -> RegionFindings | None:
+        """Return how it differs from what its generator says of it; None where nothing is said.
+
+        step  that executes it
+        seed  of the proof
+        """
+        return None
 
 
 @dataclass(frozen=True, eq=False)

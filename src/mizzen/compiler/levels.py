@@ -64,21 +64,21 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Remedy:
     """What may be done about few levels, in the words of the help."""
 
     help: str
 
 
-JOINED = Way(
+JOINED = Remedy(
     "let the network give these tensors as outputs of their own, each with its own scale, or scale "
     "them to one range before they are joined"
 )
-ADDED = Way(
+ADDED = Remedy(
     "where the smaller of the two matters, scale it up in front, or quantise the operator with 16 "
     "bits"
 )
-RESCALED = Way("quantise it again, with calibration data that reaches what this tensor holds")
+RESCALED = Remedy("quantise it again, with calibration data that reaches what this tensor holds")
 
 _MOVES = (
     "BATCH_TO_SPACE_ND BROADCAST_TO CONCATENATION DEPTH_TO_SPACE EXPAND_DIMS GATHER GATHER_ND "
@@ -152,7 +152,7 @@ def _handed(
     return ()
 
 
-def _way(subgraph: Subgraph, operator: Operator, result: Tensor) -> Way:
+def _way(subgraph: Subgraph, operator: Operator, result: Tensor) -> Remedy:
     """Return the remedy: what is joined with others later was rescaled for that."""
     users = {user.kind for user in subgraph.operators if result.index in user.inputs}
     if operator.kind in JOINS or (operator.kind in MOVES and users & JOINS):
@@ -189,7 +189,7 @@ def own_content(tensor: Tensor) -> tuple[Content, ...]:
 
 
 def lost(
-    content: Content, left: int, steps: Steps, result: str, origin: Origin, way: Way
+    content: Content, left: int, steps: Steps, result: str, origin: Origin, way: Remedy
 ) -> Diagnostic:
     """Say that few levels of a content are left."""
     return Diagnostic(

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mizzen.compiler.codegen import RegionCode, RegionCompiler, RegionRefusal
-from mizzen.compiler.proof.difference import PROOF, RULE, Difference
-from mizzen.compiler.proof.findings import RegionFindings
+from mizzen.compiler.proof.difference import PROOF, RULE
+from mizzen.compiler.proof.findings import RegionFindings, Wrong
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.regions import prove_region
 from mizzen.compiler.refusals import RefusalSearch, Refused, settle
@@ -26,8 +26,6 @@ from mizzen.report.proof import NOT_PROVED, Proof, joined
 
 MOST_TRIES = 64
 """Times that a graph is placed anew before every group that is left goes to the CPU."""
-
-Wrong = Difference | MizzenError
 
 ProveRegion = Callable[[RegionCode, Extracted, ProofOptions], RegionFindings]
 """Executes a region's code beside what the region computes; it is given as it was at first."""
@@ -76,7 +74,11 @@ class RegionMaker:
             proof = replace(failed.findings.proof, differing=(f"region of group {groups[0]}",))
             return Made(failed.code, proof, failed.tried)
         wrong = failed.findings.wrong
-        group, why = self._first_wrong(groups, wrong) or (groups[-1], wrong)
+        known = failed.findings.group
+        if known is not None and known in groups:
+            group, why = known, wrong
+        else:
+            group, why = self._first_wrong(groups, wrong) or (groups[-1], wrong)
         reason = _reason(why)
         return RegionRefusal({group: reason}, reason)
 
@@ -101,7 +103,7 @@ class RegionMaker:
 
 
 def _reason(wrong: Wrong) -> Reason:
-    if isinstance(wrong, Difference):
+    if not isinstance(wrong, MizzenError):
         return wrong.reason("operator", PROOF)
     return Reason(
         RULE,

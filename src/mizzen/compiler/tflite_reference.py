@@ -25,11 +25,17 @@ from mizzen.frontends.tflite.tflite_tensors import from_graph, to_graph
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.graph import Value
 from mizzen.ops.control_flow import Custom
+from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.package.tflite.extract import Extract, extract
 from mizzen.reference import Trace, evaluate_batch
 from mizzen.reference import evaluate as evaluate_graph
 
 Array = npt.NDArray[Any]
+
+
+CURVE_UNITS, CURVE_STEP = 3 << 12, 2.0**-15
+"""Units that curves of 16 bits take for 1, and the scale of what they give.
+Ref: TFLite Micro, kernels/logistic_common.cc and tanh.cc."""
 
 
 class Kernels:
@@ -43,6 +49,7 @@ class Kernels:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._parts: dict[tuple[int, ...], tuple[Extract, HostKernels]] = {}
+        self._curves: dict[tuple[object, ...], HostKernels] = {}
 
     def __call__(self, operation: Custom, operands: Sequence[Array]) -> list[Array]:
         """Compute one inference of an operator."""
@@ -66,6 +73,8 @@ class Kernels:
         What an operator keeps beside `state` is as it is before the first inference.
         """
         note, tensors = note_of(operation), self._model.main.tensors
+        if not note.inputs:
+            return self._curve(note, operation).run(list(operands), count), {}
         taken = self._model.main.present(self._model.main.operators[note.operator].inputs)
         kept = [tensor.index for tensor in taken if tensor.variable and tensor.index in state]
         part, kernels = self._part(note, kept)
@@ -84,6 +93,25 @@ class Kernels:
             else np.zeros((count, *result.shape), result.dtype.numpy)  # nothing reads it
             for index, result in zip(note.outputs, operation.results, strict=True)
         ], {index: made[index] for index in kept}
+
+    def _curve(self, note: Note, operation: Custom) -> HostKernels:
+        """Return what computes a curve of 16 bits that is a part of an operator.
+
+        Its note says by what the kernel scales; the scale of the input from which that comes is
+        the one of a network with this curve alone.
+        """
+        kind, shape = operation.operator_name.partition(".")[2], operation.results[0].shape
+        multiplier, shift = int(note.options["multiplier"]), int(note.options["shift"])
+        key = kind, shape, multiplier, shift
+        if key not in self._curves:
+            network = NetworkBuilder(kind)
+            scale = multiplier / (CURVE_UNITS << shift)
+            taken = network.tensor("taken", shape, "int16", scale)
+            given = network.tensor("given", shape, "int16", CURVE_STEP)
+            network.operator(kind, [taken], [given])
+            origin = self._model.origin(self._model.main.operators[note.operator])
+            self._curves[key] = HostKernels(network.finish([taken], [given]), [origin])
+        return self._curves[key]
 
     def _part(self, note: Note, kept: Sequence[int]) -> tuple[Extract, HostKernels]:
         key = note.operator, *kept

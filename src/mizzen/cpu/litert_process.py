@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 STDOUT, STDERR = 1, 2
 
 
-class _Server:
+class _LitertServer:
     """Keeps the interpreter of the last network: one is asked for part after part of a batch."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     limit_resources()
     answers = os.fdopen(os.dup(STDOUT), "wb")
     os.dup2(STDERR, STDOUT)
-    server = _Server()
+    server = _LitertServer()
     while True:
         try:
             request, (network, *inputs) = receive(sys.stdin.buffer)

@@ -176,7 +176,7 @@ def printed(start: int) -> str:
     return os.pread(STDERR, LOG_BYTES, start).decode(errors="replace")
 
 
-class _Server:
+class _TflmServer:
     def __init__(self) -> None:
         self._networks: dict[int, _Network] = {}
         self._sessions: dict[int, tuple[_Network, list[Any]]] = {}
@@ -246,7 +246,7 @@ def main() -> None:
     limit_resources()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(STDERR, 1)
-    server = _Server()
+    server = _TflmServer()
     while True:
         try:
             request, arrays = receive(sys.stdin.buffer)
@@ -255,7 +255,7 @@ def main() -> None:
         _reply(server, answers, request, arrays)
 
 
-def _reply(server: _Server, answers: IO[bytes], request: Document, arrays: list[Array]) -> None:
+def _reply(server: _TflmServer, answers: IO[bytes], request: Document, arrays: list[Array]) -> None:
     start = os.fstat(STDERR).st_size
     limit_time(request["seconds"])
     try:

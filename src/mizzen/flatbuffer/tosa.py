@@ -25,7 +25,7 @@ KINDS = {number: kind for kind, number in NUMBERS.items()}
 """Number to operation."""
 
 
-class TensorType(IntEnum):
+class TosaType(IntEnum):
     """Type of a tensor's elements."""
 
     UNKNOWN = 0
@@ -69,7 +69,7 @@ class RoundingMode(IntEnum):
 
 
 ENUMERATIONS: dict[str, type[IntEnum]] = {
-    "acc_type": TensorType,
+    "acc_type": TosaType,
     "mode": ResizeMode,
     "nan_mode": NanMode,
     "rounding_mode": RoundingMode,
@@ -77,28 +77,28 @@ ENUMERATIONS: dict[str, type[IntEnum]] = {
 """Attributes whose numbers have names."""
 
 BITS = {
-    TensorType.BOOL: 8,
-    TensorType.INT4: 4,
-    TensorType.INT8: 8,
-    TensorType.INT16: 16,
-    TensorType.INT32: 32,
-    TensorType.INT48: 48,
-    TensorType.FP32: 32,
-    TensorType.FP16: 16,
-    TensorType.BF16: 16,
-    TensorType.SHAPE: 64,
-    TensorType.FP8E4M3: 8,
-    TensorType.FP8E5M2: 8,
+    TosaType.BOOL: 8,
+    TosaType.INT4: 4,
+    TosaType.INT8: 8,
+    TosaType.INT16: 16,
+    TosaType.INT32: 32,
+    TosaType.INT48: 48,
+    TosaType.FP32: 32,
+    TosaType.FP16: 16,
+    TosaType.BF16: 16,
+    TosaType.SHAPE: 64,
+    TosaType.FP8E4M3: 8,
+    TosaType.FP8E5M2: 8,
 }
 """Bits of an element in a file."""
 
-PLAIN: dict[TensorType, np.dtype[Any]] = {
-    TensorType.INT8: np.dtype("i1"),
-    TensorType.INT16: np.dtype("<i2"),
-    TensorType.INT32: np.dtype("<i4"),
-    TensorType.FP32: np.dtype("<f4"),
-    TensorType.FP16: np.dtype("<f2"),
-    TensorType.SHAPE: np.dtype("<i8"),
+PLAIN: dict[TosaType, np.dtype[Any]] = {
+    TosaType.INT8: np.dtype("i1"),
+    TosaType.INT16: np.dtype("<i2"),
+    TosaType.INT32: np.dtype("<i4"),
+    TosaType.FP32: np.dtype("<f4"),
+    TosaType.FP16: np.dtype("<f2"),
+    TosaType.SHAPE: np.dtype("<i8"),
 }
 """Types whose elements NumPy holds as files do."""
 
@@ -109,44 +109,44 @@ BF16_FROM_BYTE = 2
 Array = npt.NDArray[Any]
 
 
-def size_bytes(type: TensorType, elements: int) -> int:
+def size_bytes(type: TosaType, elements: int) -> int:
     """Return the bytes that elements take in a file; the last of odd INT4 takes a whole byte."""
     return (elements * BITS[type] + 7) // 8
 
 
-def encode(values: Array, type: TensorType) -> npt.NDArray[np.uint8]:
+def encode(values: Array, type: TosaType) -> npt.NDArray[np.uint8]:
     """Return elements as a file has them.
 
     INT4 comes in integers of any width, INT48 in int64, BF16 in f32 that it holds exactly.
     """
     flat = np.ravel(values)
     match type:
-        case TensorType.BOOL:
+        case TosaType.BOOL:
             return flat.astype(np.uint8)
-        case TensorType.INT4:
+        case TosaType.INT4:
             return _pack_nibbles(flat)
-        case TensorType.INT48:
+        case TosaType.INT48:
             return _octets(flat, "<i8").reshape(-1, 8)[:, :INT48_BYTES].reshape(-1)
-        case TensorType.BF16:
+        case TosaType.BF16:
             return _octets(flat, "<f4").reshape(-1, 4)[:, BF16_FROM_BYTE:].reshape(-1)
         case _:
             return _octets(flat, PLAIN[type])
 
 
-def decode(data: npt.NDArray[np.uint8], type: TensorType, elements: int) -> Array:
+def decode(data: npt.NDArray[np.uint8], type: TosaType, elements: int) -> Array:
     """Return the elements that bytes of a file hold, as many as are asked for; see `encode`.
 
     `data` must have `size_bytes` of them at least. What NumPy holds as files do stays a view.
     """
     data = data[: size_bytes(type, elements)]
     match type:
-        case TensorType.BOOL:
+        case TosaType.BOOL:
             return data != 0
-        case TensorType.INT4:
+        case TosaType.INT4:
             return _unpack_nibbles(data)[:elements]
-        case TensorType.INT48:
+        case TosaType.INT48:
             return _widen(data.reshape(-1, INT48_BYTES))
-        case TensorType.BF16:
+        case TosaType.BF16:
             whole = np.zeros((elements, 4), np.uint8)
             whole[:, BF16_FROM_BYTE:] = data.reshape(-1, 2)
             return whole.reshape(-1).view("<f4")

@@ -107,6 +107,8 @@ def transpose_conv2d(operands: Sequence[Value], attributes: Attributes) -> tuple
         if before <= -reach or after <= -reach:
             raise RuleError(f"out_pad must be more than minus the kernel, and is {pad}")
         sizes.append((size - 1) * stride[index] + before + after + reach)
+    if min(sizes) < 1:
+        raise RuleError(f"out_pad must leave rows and columns, and {pad} leaves {sizes}")
     return ((n, *sizes, oc),)
 
 

@@ -354,7 +354,11 @@ def _proof(data: dict[str, Any]) -> Proof:
     )
     against = _of(str, data.get("against", ""))
     digest = _text(data, "digest")
-    return Proof(inputs, seed, digest, parts, equal, watched, *names, against=against)
+    constants, own = (_of(int, data.get(key, 0)) for key in ("constants", "own"))
+    return Proof(
+        inputs, seed, digest, parts, equal, watched, *names,
+        against=against, constants=constants, own=own,
+    )  # fmt: skip
 
 
 def _area(data: dict[str, Any]) -> Area:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mizzen.escaping import markdown_code
-from mizzen.report.versions import OTHER, Growth, LayerCost, Measure, VersionGrowth
+from mizzen.report.versions import OTHER, Growth, GrowthMeasure, LayerCost, VersionGrowth
 
 HEADINGS = {
-    Measure.CYCLES: "cycles (estimated)",
-    Measure.SRAM: "SRAM",
-    Measure.FLASH: "flash",
-    Measure.FILE: "file",
-    Measure.CPU_OPERATORS: "operators on the CPU",
+    GrowthMeasure.CYCLES: "cycles (estimated)",
+    GrowthMeasure.SRAM: "SRAM",
+    GrowthMeasure.FLASH: "flash",
+    GrowthMeasure.FILE: "file",
+    GrowthMeasure.CPU_OPERATORS: "operators on the CPU",
 }
 
 
@@ -33,7 +33,7 @@ def _section(grown: VersionGrowth) -> Iterator[str]:
     if grown.before is None:
         yield "| | now |"
         yield "|---|---:|"
-        for measure in Measure:
+        for measure in GrowthMeasure:
             yield f"| {HEADINGS[measure]} | {measure.of(grown.version):,} |"
     else:
         yield "| | before | now | difference | allowed |"

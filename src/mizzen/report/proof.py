@@ -25,6 +25,9 @@ class Proof:
     differing   operators that are on the NPU though they were found to be wrong
     against     what the results are equal to, where that is not TensorFlow Lite Micro's kernels
                 or what TOSA says
+    constants   sets of constants (weights, biases, scales, tables) of commands that were compared
+                with the network's, or are of a kind that is known
+    own         those that are the compiler's own, which executing alone judges
     """
 
     inputs: int
@@ -37,6 +40,8 @@ class Proof:
     unproved: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     against: str = ""
+    constants: int = 0
+    own: int = 0
 
     @property
     def compares(self) -> bool:
@@ -70,6 +75,8 @@ def joined(proofs: Sequence[Proof]) -> Proof:
         unproved=tuple(name for proof in proofs for name in proof.unproved),
         differing=tuple(name for proof in proofs for name in proof.differing),
         against=proofs[0].against,
+        constants=sum(row.constants for row in proofs),
+        own=sum(row.own for row in proofs),
     )
 
 

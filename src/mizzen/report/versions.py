@@ -95,7 +95,7 @@ class Version:
         return ", ".join((self.model, *self.configuration.values()))
 
 
-class Measure(Enum):
+class GrowthMeasure(Enum):
     """What may not grow; the value is the user's word."""
 
     CYCLES = "cycles"
@@ -107,23 +107,23 @@ class Measure(Enum):
     def of(self, version: Version) -> int:
         """Return how much of it a version takes."""
         match self:
-            case Measure.CYCLES:
+            case GrowthMeasure.CYCLES:
                 return version.cycles
-            case Measure.SRAM:
+            case GrowthMeasure.SRAM:
                 return version.sram_bytes
-            case Measure.FLASH:
+            case GrowthMeasure.FLASH:
                 return version.flash_bytes
-            case Measure.FILE:
+            case GrowthMeasure.FILE:
                 return version.file_bytes
-            case Measure.CPU_OPERATORS:
+            case GrowthMeasure.CPU_OPERATORS:
                 return version.cpu_operators
 
     @property
     def unit(self) -> str:
         """What it is counted in."""
-        if self in (Measure.SRAM, Measure.FLASH, Measure.FILE):
+        if self in (GrowthMeasure.SRAM, GrowthMeasure.FLASH, GrowthMeasure.FILE):
             return "bytes"
-        return "cycles" if self is Measure.CYCLES else "operators"
+        return "cycles" if self is GrowthMeasure.CYCLES else "operators"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Growth:
     where    what grew with it, the most first: layers for cycles, areas for memory
     """
 
-    measure: Measure
+    measure: GrowthMeasure
     before: int
     now: int
     allowance: Allowance
@@ -180,7 +180,7 @@ class VersionGrowth:
 def growths(
     versions: Sequence[Version],
     baseline: Sequence[Version],
-    allowances: Mapping[Measure, Allowance],
+    allowances: Mapping[GrowthMeasure, Allowance],
 ) -> tuple[VersionGrowth, ...]:
     """Hold versions against those of a baseline; what has no allowance may not grow at all."""
     known = {version.key: version for version in baseline}
@@ -188,12 +188,12 @@ def growths(
 
 
 def _growth(
-    version: Version, before: Version | None, allowances: Mapping[Measure, Allowance]
+    version: Version, before: Version | None, allowances: Mapping[GrowthMeasure, Allowance]
 ) -> VersionGrowth:
     if before is None:
         return VersionGrowth(version, None, ())
     grown: list[Growth] = []
-    for measure in Measure:
+    for measure in GrowthMeasure:
         was, now = measure.of(before), measure.of(version)
         allowance = allowances.get(measure, Allowance())
         where = tuple(_where(measure, before, version)) if now > was else ()
@@ -201,17 +201,17 @@ def _growth(
     return VersionGrowth(version, before, tuple(grown))
 
 
-def _where(measure: Measure, before: Version, now: Version) -> Iterator[tuple[str, int]]:
+def _where(measure: GrowthMeasure, before: Version, now: Version) -> Iterator[tuple[str, int]]:
     match measure:
-        case Measure.CYCLES:
+        case GrowthMeasure.CYCLES:
             parts = [_layers(version) for version in (before, now)]
-        case Measure.SRAM:
+        case GrowthMeasure.SRAM:
             parts = [{**version.areas, **version.peak} for version in (before, now)]
-        case Measure.FLASH:
+        case GrowthMeasure.FLASH:
             parts = [dict(version.areas) for version in (before, now)]
-        case Measure.CPU_OPERATORS:
+        case GrowthMeasure.CPU_OPERATORS:
             parts = [_on_cpu(version) for version in (before, now)]
-        case Measure.FILE:
+        case GrowthMeasure.FILE:
             return
     more = {name: size - parts[0].get(name, 0) for name, size in parts[1].items()}
     for name, size in sorted(more.items(), key=lambda pair: -pair[1]):

@@ -21,7 +21,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.report.markdown import markdown
 from mizzen.report.versions import (
     Allowance,
-    Measure,
+    GrowthMeasure,
     Version,
     growths,
     read_versions,
@@ -87,11 +87,11 @@ def test_other_files_are_no_baselines(text: str, tmp_path: Path) -> None:
 
 def test_what_may_grow_is_read() -> None:
     assert allowances_of("cycles=2%, sram=0,flash=1K,file=2MiB,cpu-operators=1") == {
-        Measure.CYCLES: Allowance(part=0.02),
-        Measure.SRAM: Allowance(),
-        Measure.FLASH: Allowance(1024),
-        Measure.FILE: Allowance(2 << 20),
-        Measure.CPU_OPERATORS: Allowance(1),
+        GrowthMeasure.CYCLES: Allowance(part=0.02),
+        GrowthMeasure.SRAM: Allowance(),
+        GrowthMeasure.FLASH: Allowance(1024),
+        GrowthMeasure.FILE: Allowance(2 << 20),
+        GrowthMeasure.CPU_OPERATORS: Allowance(1),
     }
     for wrong in ("cycles", "time=2%", "sram=lots", "sram=-1"):
         with pytest.raises(MizzenError, match=r"E488.*is written like cycles=2%"):
@@ -104,14 +104,16 @@ def test_growth_is_told_with_its_layers(version: Version) -> None:
     )
     now = replace(version, cycles=version.cycles + 70, layers=layers)
     (row,) = growths([now], [version], {})
-    assert [growth.measure for growth in row.growths if not growth.allowed] == [Measure.CYCLES]
+    assert [growth.measure for growth in row.growths if not growth.allowed] == [
+        GrowthMeasure.CYCLES
+    ]
     (failure,) = failures_of([row])
     assert failure.code == "E484"
     assert "grew by 70 cycles" in failure.message
     assert failure.message.endswith(": DEPTHWISE_CONV_2D conv2 +70")
-    allowed = growths([now], [version], {Measure.CYCLES: Allowance(70)})
+    allowed = growths([now], [version], {GrowthMeasure.CYCLES: Allowance(70)})
     assert allowed[0].holds
-    less = growths([now], [version], {Measure.CYCLES: Allowance(69)})
+    less = growths([now], [version], {GrowthMeasure.CYCLES: Allowance(69)})
     assert not less[0].holds
 
 
@@ -120,7 +122,7 @@ def test_memory_that_grows_is_told_with_its_area(version: Version) -> None:
     areas = {**version.areas, "arena in Sram": version.areas["arena in Sram"] + 40}
     peak = {**version.peak, "conv9": 24}
     now = replace(version, sram_bytes=2040, areas=areas, peak=peak)
-    (failure,) = failures_of(growths([now], [version], {Measure.SRAM: Allowance(part=0.01)}))
+    (failure,) = failures_of(growths([now], [version], {GrowthMeasure.SRAM: Allowance(part=0.01)}))
     assert "grew by 40 bytes (+2.0 %) from 2,000 to 2,040" in failure.message
     assert failure.message.endswith(": arena in Sram +40, conv9 +24")
 

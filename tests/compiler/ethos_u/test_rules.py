@@ -117,6 +117,18 @@ def test_a_product_is_exact_where_velas_is_not() -> None:
     assert report_of(compiled(data, "vela")).proof.bounded == ("MUL 0",)
 
 
+def test_a_square_whose_scale_vanishes_is_zero() -> None:
+    """Its multiplier is 0: no shift of a product says so."""
+    net = NetworkBuilder("square")
+    x, y = (net.tensor(name, (1, 7, 8, 2), "int8", 8e-6) for name in ("x", "y"))
+    made = net.tensor("made", (1, 7, 8, 2), "int8", 0.85, 3)
+    net.operator("SQUARED_DIFFERENCE", [x, y], [made], ("SquaredDifferenceOptions", {}))
+    data = net.finish([x, y], [made])
+    artifact = compiled(data)
+    assert {device for _, device in regions(artifact)} == {"NPU"}
+    assert same_as_kernels(data, artifact)
+
+
 def convolution() -> bytes:
     """A convolution of ten channels behind a sum."""
     net, rng = Net(), np.random.default_rng(0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mizzen.diagnostics import MizzenError, Origin
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tosa import SCHEMA, decode, encode
-from mizzen.flatbuffer.tosa import TensorType as FileType
+from mizzen.flatbuffer.tosa import TosaType as FileType
 from mizzen.frontends.tosa import read
 from mizzen.graph import (
     INTEGER_BITS,

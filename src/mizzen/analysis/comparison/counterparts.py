@@ -70,7 +70,7 @@ def counterparts(
 
     inputs  for each inference its arrays
     """
-    return _Search(converted, floating, _watched(floating, inputs)).counterparts(inputs)
+    return _CounterpartSearch(converted, floating, _watched(floating, inputs)).counterparts(inputs)
 
 
 def _watched(program: TorchProgram, inputs: Sequence[Sequence[Array]]) -> list[_Result]:
@@ -87,7 +87,7 @@ def _watched(program: TorchProgram, inputs: Sequence[Sequence[Array]]) -> list[_
     return [_Result(node, tensors, _sketch(tensors)) for node, tensors in seen.items()]
 
 
-class _Search:
+class _CounterpartSearch:
     """Goes through the converted program, and finds the counterpart of each node."""
 
     def __init__(

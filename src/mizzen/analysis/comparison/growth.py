@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mizzen.diagnostics import Diagnostic, Severity, fail
-from mizzen.report.versions import Allowance, Growth, Measure, VersionGrowth
+from mizzen.report.versions import Allowance, Growth, GrowthMeasure, VersionGrowth
 
 MOST_NAMED = 3
 """Layers or areas that a failure names."""
@@ -16,13 +16,13 @@ UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(%|[kKmM]?)(?:i?[bB])?")
 
 
-def allowances_of(text: str) -> dict[Measure, Allowance]:
+def allowances_of(text: str) -> dict[GrowthMeasure, Allowance]:
     """Read how much measures may grow: ``cycles=2%,sram=0,flash=1K``. E488 for another form."""
-    allowances: dict[Measure, Allowance] = {}
+    allowances: dict[GrowthMeasure, Allowance] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, _, amount = (piece.strip() for piece in part.partition("="))
         match = _AMOUNT.fullmatch(amount)
-        names = [measure.value for measure in Measure]
+        names = [measure.value for measure in GrowthMeasure]
         if name not in names or match is None:
             raise fail(
                 "E488",
@@ -31,9 +31,9 @@ def allowances_of(text: str) -> dict[Measure, Allowance]:
             )
         number, unit = float(match[1]), match[2].lower()
         if unit == "%":
-            allowances[Measure(name)] = Allowance(part=number / 100)
+            allowances[GrowthMeasure(name)] = Allowance(part=number / 100)
         else:
-            allowances[Measure(name)] = Allowance(amount=int(number * UNITS[unit]))
+            allowances[GrowthMeasure(name)] = Allowance(amount=int(number * UNITS[unit]))
     return allowances
 
 

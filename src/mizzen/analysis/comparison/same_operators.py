@@ -110,13 +110,13 @@ def same_operators(
 
     ours, theirs  every tensor of some inferences, `[N, *shape]`, by index
     """
-    search = _Search(_Side(model, ours), _Side(floating, theirs))
+    search = _OperatorSearch(_Side(model, ours), _Side(floating, theirs))
     for operator in computing(model):
         search.add(operator)
     return search.found
 
 
-class _Search:
+class _OperatorSearch:
     """Goes through the quantised network, and finds the counterpart of each operator."""
 
     def __init__(self, ours: _Side, theirs: _Side) -> None:

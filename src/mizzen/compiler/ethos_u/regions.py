@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import RegionCode, RegionRefusal, Way
+from mizzen.compiler.ethos_u.agreement import held
 from mizzen.compiler.ethos_u.operator_file import Edge, edge_of_value, operator_file
 from mizzen.compiler.ethos_u.search.costs import costs_of, cycles_by_operator
 from mizzen.compiler.ethos_u.search.judging import Judged
 from mizzen.compiler.ethos_u.search.searching import HAZARD, plainly, searched
+from mizzen.compiler.ethos_u.witness import witness_of
 from mizzen.compiler.proof.difference import RULE
+from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation, Value
@@ -52,6 +56,12 @@ class OwnCode(RegionCode):
     program: Judged
     states: tuple[State, ...]
     operations: tuple[Operation, ...]
+
+    def unlike_told(self, step: RegionStep, seed: int) -> RegionFindings | None:
+        """Return how the program differs from its schedule, or that from the graph."""
+        witness = witness_of(self.program.schedule)
+        known = held(witness, step.simulator, self.operations, seed)
+        return known if isinstance(known, RegionFindings) else None
 
 
 class OwnRegions:

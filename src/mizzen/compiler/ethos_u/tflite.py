@@ -120,7 +120,9 @@ def compile_network(
     compiled = read_network(network.data, model.name)
     contents = contents_of(compiled, network.origins)
     if options.inputs:
-        wrong = proof.prove_file(compiled, contents, dict(network.tensors))
+        schedules = [program.schedule for program in network.programs]
+        wrong = proof.prove_streams(contents, schedules)
+        wrong = wrong or proof.prove_file(compiled, contents, dict(network.tensors))
         if wrong:
             raise _wrong_plan(model, wrong)
     report = _report(model, lowered, placed, network, configuration)

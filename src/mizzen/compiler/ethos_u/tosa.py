@@ -14,12 +14,10 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
 from mizzen.compiler.codegen import RegionCode, RegionRefusal
 from mizzen.compiler.edges import edges_of_graph
-from mizzen.compiler.ethos_u.proof import graph_steps, prove_steps
+from mizzen.compiler.ethos_u.proof import prove_alone
 from mizzen.compiler.ethos_u.regions import OwnCode, OwnRegions
-from mizzen.compiler.proof.difference import Difference
-from mizzen.compiler.proof.findings import RegionFindings
+from mizzen.compiler.proof.findings import RegionFindings, Wrong
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.compiler.proof.regions import prove_region
 from mizzen.compiler.refusals import RefusalSearch, Refused, settle
 from mizzen.compiler.report import compile_report
 from mizzen.compiler.ways import Failed, first_right
@@ -38,8 +36,6 @@ from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 MOST_NAMED = 5
 """Operators that an error names; more would hide the first."""
-
-Wrong = Difference | MizzenError
 
 
 def read_tosa(data: bytes, name: str, ignore_ops: Sequence[str]) -> Graph:
@@ -101,9 +97,7 @@ def _findings(code: RegionCode, graph: Graph, options: ProofOptions) -> RegionFi
     assert isinstance(code, OwnCode), "it is our own"
     if not options.inputs:
         return RegionFindings(NOT_PROVED)
-    if code.states:
-        return prove_steps(code, _unit(graph), options, graph_steps(graph))
-    return prove_region(code, _unit(graph), options)
+    return prove_alone(code, _unit(graph), options)
 
 
 def _inexact(failed: Failed, options: ProofOptions) -> tuple[RegionCode | None, Proof]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mizzen.artifact.interface import Values
 from mizzen.artifact.program import ProgramReference
+from mizzen.artifact.region_step import RegionStep
 from mizzen.compiler.codegen import OperatorCode, RegionCode, step_of
 from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import difference
@@ -47,10 +48,17 @@ def prove_region(
 
     custom  computes what is CUSTOM in it
     """
+    step = region_step(code)
+    try:
+        unlike = code.unlike_told(step, options.seed)
+    except MizzenError as error:
+        return RegionFindings(Proof(0, options.seed), error)
+    if unlike is not None:
+        return unlike
     reference = code.reference if isinstance(code, OperatorCode) else None
     findings = prove_graph(
         region.graph,
-        lambda inputs, count: computed(code, inputs, count),
+        lambda inputs, count: computed(code, inputs, count, step=step),
         options,
         None if reference is None else lambda row, count: computed(code, row, count, reference),
         custom,
@@ -189,25 +197,41 @@ def _stimulus(value: Value) -> Stimulus:
     return stimulus(value.shape, value.dtype.numpy, zero)
 
 
+def region_step(code: RegionCode) -> RegionStep:
+    """Return what executes a region's code alone."""
+    return step_of(code, _places(code))
+
+
+def _places(code: RegionCode) -> dict[object, int]:
+    """Return numbers of a region's inputs and outputs."""
+    part, places = code.part, dict[object, int]()
+    for value in (*part.inputs, *part.outputs):
+        places.setdefault(value, len(places))
+    return places
+
+
 def computed(
     code: RegionCode,
     inputs: Sequence[Array],
     count: int,
     reference: ProgramReference | None = None,
+    step: RegionStep | None = None,
+    simulator: Any = None,
 ) -> list[Array]:
-    """Return the arrays that the code, or its reference, computes for the region's inputs."""
-    part = code.part
-    places: dict[object, int] = {}
-    for value in (*part.inputs, *part.outputs):
-        places.setdefault(value, len(places))
+    """Return what the code, or its reference, computes for the region's inputs.
+
+    step       of the code, as `region_step` gives it, if there is one already
+    simulator  of its program, if not the step's own
+    """
+    part, places = code.part, _places(code)
     values: Values = {
         places[value]: other_sign(array) if _is_unsigned(code, index) else array
         for value, array, index in zip(part.inputs, inputs, code.model.main.inputs, strict=True)
     }
-    step = step_of(code, places)
+    step = step or region_step(code)
     if reference is None:
         require_order(step)
-    step.run_on(step.simulator if reference is None else reference, values, count)
+    step.run_on(reference or simulator or step.simulator, values, count)
     return [
         other_sign(values[places[value]]) if _is_unsigned(code, index) else values[places[value]]
         for value, index in zip(part.outputs, code.model.main.outputs, strict=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mizzen.compiler.levels import ADDED, JOINED, RESCALED, Content, Steps, Way, lost
+from mizzen.compiler.levels import ADDED, JOINED, RESCALED, Content, Remedy, Steps, lost
 from mizzen.diagnostics import Diagnostic
 from mizzen.frontends.torch.int_lowering.int_lower import DEQUANTIZE, QUANTIZE
 from mizzen.frontends.torch.operators import overload_of
@@ -71,7 +71,7 @@ def _rounded(
     contents[node] = own if is_sum or not kept else tuple(kept)
 
 
-def _way(source: Any, node: Any) -> Way:
+def _way(source: Any, node: Any) -> Remedy:
     """Return the remedy: what is joined with others later has their scale."""
     behind = {kind_of(user) for direct in node.users for user in direct.users if _calls(user)}
     if behind & JOINS or (_calls(source) and kind_of(source) in JOINS):

@@ -8,7 +8,7 @@ from typing import Any
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer import Member
 from mizzen.flatbuffer.tosa import ENUMERATIONS, decode, size_bytes
-from mizzen.flatbuffer.tosa import TensorType as FileType
+from mizzen.flatbuffer.tosa import TosaType as FileType
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
 from mizzen.graph import DType, NanMode, ResizeMode, RoundingMode
 from mizzen.ops import DEFINITIONS

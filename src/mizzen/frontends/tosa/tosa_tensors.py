@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.flatbuffer import Record
-from mizzen.flatbuffer.tosa import TensorType as FileType
+from mizzen.flatbuffer.tosa import TosaType as FileType
 from mizzen.flatbuffer.tosa import decode, size_bytes
 from mizzen.graph import Array, DType, TensorType
 

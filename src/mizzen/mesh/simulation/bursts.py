@@ -21,7 +21,7 @@ def simulate(program: MeshProgram, images: int = 8, keeps_activities: bool = Fal
 
 
 @dataclass(slots=True)
-class _Way:
+class _Resource:
     """A resource in the order of a tree: its rate, and when it is free."""
 
     bytes_per_s: float
@@ -36,12 +36,12 @@ class _Bursts:
         self.events = events
         machine = events.program.machine
         self.links = [
-            _Way(float(rate), float(latency))
+            _Resource(float(rate), float(latency))
             for rate, latency in zip(machine.link_bytes_per_s, machine.link_latency_s, strict=True)
         ]
         routers = range(len(machine.router_chip))
-        self.into = [_Way(machine.port_bytes_per_s, 0.0) for _ in routers]
-        self.out_of = [_Way(machine.port_bytes_per_s, 0.0) for _ in routers]
+        self.into = [_Resource(machine.port_bytes_per_s, 0.0) for _ in routers]
+        self.out_of = [_Resource(machine.port_bytes_per_s, 0.0) for _ in routers]
         self.trees: dict[int, Tree] = {}
 
     def inject(self, message: int, image: int) -> None:
@@ -63,7 +63,7 @@ class _Bursts:
                 clock.at(done, lambda element=element: self.events.arrived(message, element))
 
     @staticmethod
-    def _pass(way: _Way, head: float, tail: float, size: int) -> tuple[float, float]:
+    def _pass(way: _Resource, head: float, tail: float, size: int) -> tuple[float, float]:
         """Return when the head and the tail of a burst are past a link that it takes.
 
         The packets of a burst that comes slowly leave room for others between them: the link is

@@ -41,7 +41,7 @@ class _Packet:
 
 
 @dataclass(eq=False, slots=True)
-class _Way:
+class _PacketQueue:
     """A link or port, and the packets that wait for it, by where they come from."""
 
     flit_s: float
@@ -69,16 +69,16 @@ class _Flits:
         self.events = events
         machine = events.program.machine
         self.links = [
-            _Way(FLIT_BYTES / float(rate), float(latency))
+            _PacketQueue(FLIT_BYTES / float(rate), float(latency))
             for rate, latency in zip(machine.link_bytes_per_s, machine.link_latency_s, strict=True)
         ]
         flit_s = FLIT_BYTES / machine.port_bytes_per_s
-        self.into = [_Way(flit_s, 0.0) for _ in machine.router_chip]
-        self.out_of = [_Way(flit_s, 0.0) for _ in machine.router_chip]
+        self.into = [_PacketQueue(flit_s, 0.0) for _ in machine.router_chip]
+        self.out_of = [_PacketQueue(flit_s, 0.0) for _ in machine.router_chip]
         self.trees: dict[int, Tree] = {}
-        self.next: dict[int, dict[_Way, list[_Way]]] = {}
-        self.elements: dict[tuple[int, _Way], tuple[int, ...]] = {}
-        self.copies: dict[tuple[_Way, _Packet], _Packet] = {}
+        self.next: dict[int, dict[_PacketQueue, list[_PacketQueue]]] = {}
+        self.elements: dict[tuple[int, _PacketQueue], tuple[int, ...]] = {}
+        self.copies: dict[tuple[_PacketQueue, _Packet], _Packet] = {}
 
     def inject(self, message: int, image: int) -> None:
         """Put a message's packets before the port of its element's router."""
@@ -98,8 +98,8 @@ class _Flits:
         """Find the ways that follow each way of a message's tree."""
         program = self.events.program
         tree = self.trees[message] = tree_of(program.machine, program.routes[message])
-        at: dict[int, _Way] = {tree.root: self.into[tree.root]}
-        following: dict[_Way, list[_Way]] = {}
+        at: dict[int, _PacketQueue] = {tree.root: self.into[tree.root]}
+        following: dict[_PacketQueue, list[_PacketQueue]] = {}
         for link, source, target in tree.links:
             following.setdefault(at[source], []).append(self.links[link])
             at[target] = self.links[link]
@@ -108,7 +108,7 @@ class _Flits:
             self.elements[message, self.out_of[router]] = elements
         self.next[message] = following
 
-    def _begin(self, way: _Way) -> None:
+    def _begin(self, way: _PacketQueue) -> None:
         """Pass the next flit on, if there is one and the way is free."""
         packet = way.choose()
         if way.is_busy or packet is None or packet.passed == packet.there:
@@ -116,7 +116,7 @@ class _Flits:
         way.is_busy = True
         self.events.clock.at(self.events.clock.now + way.flit_s, lambda: self._end(way, packet))
 
-    def _end(self, way: _Way, packet: _Packet) -> None:
+    def _end(self, way: _PacketQueue, packet: _Packet) -> None:
         way.is_busy = False
         packet.passed += 1
         is_through = packet.passed == packet.flits
@@ -137,14 +137,14 @@ class _Flits:
             self._tell(way, packet)
         self._begin(way)
 
-    def _reach(self, source: _Way, way: _Way, packet: _Packet) -> None:
+    def _reach(self, source: _PacketQueue, way: _PacketQueue, packet: _Packet) -> None:
         """Take a flit in before the next way."""
         if packet.there == 0:
             way.waiting.setdefault(source, deque()).append(packet)
         packet.there += 1
         self._begin(way)
 
-    def _tell(self, way: _Way, packet: _Packet) -> None:
+    def _tell(self, way: _PacketQueue, packet: _Packet) -> None:
         """Tell that a message has left its element's memory, or is in that of its targets."""
         if not packet.is_last:
             return

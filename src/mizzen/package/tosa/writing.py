@@ -17,7 +17,7 @@ import numpy as np
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer import Member, Record
 from mizzen.flatbuffer import write as write_file
-from mizzen.flatbuffer.tosa import ENUMERATIONS, NUMBERS, SCHEMA, VERSION, TensorType, encode
+from mizzen.flatbuffer.tosa import ENUMERATIONS, NUMBERS, SCHEMA, VERSION, TosaType, encode
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
 from mizzen.graph import DType, Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, Variable, VariableRead, VariableWrite
@@ -121,13 +121,13 @@ class _Block:
     def _tensor(self, value: Value, operation: Operation | None) -> None:
         record = self._tensor_record(self._writing.name(value), value, operation)
         if value.constant is not None:
-            record["data"] = encode(value.constant, TensorType(record["type"]))
+            record["data"] = encode(value.constant, TosaType(record["type"]))
         self._tensors.append(record)
 
     def _shape(self, value: Value) -> None:
         record: Record = {"name": self._writing.name(value), "rank": value.shape[0]}
         if value.constant is not None:
-            record["data"] = encode(value.constant, TensorType.SHAPE)
+            record["data"] = encode(value.constant, TosaType.SHAPE)
         self._shapes.append(record)
 
     def _variable(self, operation: Variable) -> None:
@@ -136,12 +136,12 @@ class _Block:
         record = self._tensor_record(self._variables[name], operation.type, operation)
         record.update(variable=True, variable_name=name)
         if operation.initial is not None:
-            record["data"] = encode(operation.initial, TensorType(record["type"]))
+            record["data"] = encode(operation.initial, TosaType(record["type"]))
         self._tensors.append(record)
 
     def _tensor_record(self, name: str, typed: Any, operation: Operation | None) -> Record:
         dtype: DType = typed.dtype
-        if dtype.name not in TensorType.__members__:
+        if dtype.name not in TosaType.__members__:
             raise fail(
                 "E150",
                 f"{name} must have an element type of TOSA 1.0 to be in its file, and has "
@@ -150,7 +150,7 @@ class _Block:
                 rule="TOSA 1.0, 1.10 Number formats",
             )
         shape = np.asarray(typed.shape, np.int32)
-        return {"name": name, "shape": shape, "type": TensorType[dtype.name].value}
+        return {"name": name, "shape": shape, "type": TosaType[dtype.name].value}
 
     def _operator(self, index: int, operation: Operation) -> Record:
         inputs = [self._writing.name(value) for value in operation.operands]
@@ -190,6 +190,6 @@ class _Block:
                 return np.frombuffer(value, np.uint8)
             case _ if isinstance(operation, Clamp):
                 dtype = operation.result.dtype
-                return encode(np.asarray([value], dtype.numpy), TensorType[dtype.name])
+                return encode(np.asarray([value], dtype.numpy), TosaType[dtype.name])
             case _:
                 return value

@@ -96,6 +96,13 @@ def test_a_pole_takes_two_tables_of_half_its_height() -> None:
     assert steepest <= 32767
 
 
+def test_a_pole_over_all_integers_takes_three_tables_of_a_third_of_its_height() -> None:
+    tables = curved(lambda x: np.where(x < 0, -32768, 32767))
+    steepest = max(int(np.abs(np.diff(span.entries)).max()) for span in tables.spans)
+    assert len(tables.spans) == 4
+    assert steepest <= 32767
+
+
 def test_a_function_of_many_jumps_is_pytorchs() -> None:
     """It would be off by a whole jump next to those that have no table."""
     found = lowered(torch.floor, every_integer(-30, 30), bits=16)

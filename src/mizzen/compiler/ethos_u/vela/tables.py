@@ -6,32 +6,23 @@ change a rounded result. Here each entry is compared with one that the compiler 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.compiler.ethos_u.exponentials import ENTRIES, exponentials
 from mizzen.compiler.proof.difference import Difference, difference
 from mizzen.compiler.proof.written import FUSED_BEHIND, SAYS_SOMETHING
-from mizzen.flatbuffer.tflite import TensorType
-from mizzen.frontends.tflite import Model, Operator
+from mizzen.frontends.tflite import Operator
 from mizzen.frontends.tflite.lower import Lowered
-from mizzen.frontends.tflite.lowering import fixed_point
-from mizzen.frontends.tflite.lowering.requantization import multiplier_of
 from mizzen.ops.elementwise import Table
 
 Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
-ENTRIES = 256
 UPPER_BIT = np.uint8(0x80)
-INTEGER_BITS = 5
-"""Of the differences to a row's greatest value that SOFTMAX takes exponentials of.
-Ref: TFLite, kernels/internal/reference/softmax.h, kScaledDiffIntegerBits."""
-
-BYTES = (TensorType.INT8, TensorType.UINT8)
 
 
 def wrong_table(lowered: Lowered, operator: Operator, table: Bytes) -> Difference | None:
@@ -57,8 +48,7 @@ def _expected(lowered: Lowered, operator: Operator) -> Iterator[Array]:
     rows = [operator]
     for _ in range(FUSED_BEHIND):
         for row in rows:
-            if row.kind == "SOFTMAX" and main.tensors[row.inputs[0]].type in BYTES:
-                yield from _exponentials(lowered.model, row)
+            yield from exponentials(lowered.model, row)
             yield from _functions(lowered, row)
         made = {index for row in rows for index in row.outputs}
         rows = [row for row in main.operators if made & set(row.inputs)]
@@ -76,27 +66,3 @@ def _functions(lowered: Lowered, operator: Operator) -> Iterator[Bytes]:
             found = entries.astype(np.int8).view(np.uint8)
             yield found
             yield found ^ UPPER_BIT
-
-
-def _exponentials(model: Model, operator: Operator) -> Iterator[Array]:
-    """Return exp of SOFTMAX's differences from -255 to 0, int32 in units of 2^-31.
-
-    Ref: TFLite, kernels/internal/quantization_util.cc, PreprocessSoftmaxScaling and
-    CalculateInputRadius.
-    """
-    quantization = model.main.tensors[operator.inputs[0]].quantization
-    if quantization is None or len(quantization.scale) != 1:
-        return
-    bits = 31 - INTEGER_BITS
-    beta = float(np.float32(operator.options.get("beta", 1.0)))
-    real = min(beta * quantization.scale[0] * (1 << bits), float((1 << 31) - 1))
-    (multiplier,), (exponent,) = multiplier_of(real)
-    if exponent < 0:
-        return
-    radius = math.floor(((1 << INTEGER_BITS) - 1) * (1 << bits) / (1 << int(exponent)))
-    steps = np.arange(1 - ENTRIES, 1, dtype=np.int64)
-    inside = np.maximum(steps, -radius)
-    scaled = fixed_point.scaled(inside, int(multiplier), int(exponent))
-    # Numbers of five integer bits are twice those of four with the same bits.
-    found = fixed_point.exp_of_negative_doubled(scaled)
-    yield np.where(steps >= -radius, found, 0).astype(np.int32)

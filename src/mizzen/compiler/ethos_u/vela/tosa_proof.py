@@ -13,9 +13,9 @@ from mizzen.artifact.interface import Values
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.proof.accesses import require_order
-from mizzen.compiler.proof.difference import Difference
+from mizzen.compiler.proof.findings import RegionFindings, Wrong
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.compiler.proof.regions import RegionFindings, prove_graph
+from mizzen.compiler.proof.regions import prove_graph
 from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.graph import Graph, Operation
@@ -28,7 +28,6 @@ from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import NetworkForm, Stopped, generate
 
 Array = npt.NDArray[Any]
-Wrong = Difference | MizzenError
 
 
 def prove_tosa(

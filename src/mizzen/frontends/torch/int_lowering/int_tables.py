@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -225,9 +226,11 @@ def _parts(entries: Array) -> Iterator[Array]:
 
 def _gentle(entries: Array) -> list[Array]:
     """Return tables that sum to `entries` and are not too steep: a pole goes from end to end."""
-    if np.abs(np.diff(entries)).max() <= SLOPE_MAXIMUM:
+    count = -(-int(np.abs(np.diff(entries)).max()) // SLOPE_MAXIMUM)
+    if count <= 1:
         return [entries]
-    return [entries // 2, entries - entries // 2]
+    ends = [entries * part // count for part in range(count + 1)]
+    return [later - before for before, later in pairwise(ends)]
 
 
 def _fits(spans: Sequence[Span]) -> bool:

@@ -23,7 +23,7 @@ from mizzen.mesh.program.program import (
 def operand_findings(view: View) -> Iterator[Finding]:
     """Return tiles whose operands are not there, and boxes that are read and not there."""
     for element in view.program.elements:
-        yield from _Element(view, element).findings()
+        yield from _OperandCheck(view, element).findings()
 
 
 def _holds(region: Region, box: Box) -> bool:
@@ -34,7 +34,7 @@ def _holds(region: Region, box: Box) -> bool:
     )
 
 
-class _Element:
+class _OperandCheck:
     """One image in one element, from the first instruction to the last."""
 
     def __init__(self, view: View, element: ElementProgram) -> None:

@@ -50,7 +50,7 @@ def structure_findings(program: MeshProgram) -> Iterator[Finding]:
             must = f"the replica must be below {program.replicas}"
             yield _finding(name, must, f"not {element.replica}")
         seen.add(element.element)
-        yield from _Element(program, element, name).findings()
+        yield from _StructureCheck(program, element, name).findings()
     yield from _routes(program)
 
 
@@ -71,7 +71,7 @@ def _routes(program: MeshProgram) -> Iterator[Finding]:
                 yield _finding(f"routes[{index}].links", must, f"not {link}")
 
 
-class _Element:
+class _StructureCheck:
     def __init__(self, program: MeshProgram, element: ElementProgram, name: str) -> None:
         self.program = program
         self.network = program.network

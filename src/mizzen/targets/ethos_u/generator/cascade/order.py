@@ -42,7 +42,7 @@ def reordered(sequence: Sequence) -> Sequence:
     stand beside each other and touch the same tensors stay there.
     """
     runs = list(_runs(sequence))
-    search = _Search(replace(sequence, operations=tuple(run[0] for run in runs)))
+    search = _OrderSearch(replace(sequence, operations=tuple(run[0] for run in runs)))
     states, tried = [search.start()], 0
     for _ in runs:
         if tried > STEPS:
@@ -72,7 +72,7 @@ def _touched(operation: Operation) -> tuple[type[Operation], frozenset[int], int
     return type(operation), frozenset(tensors_read(operation)), tensor_written(operation)
 
 
-class _Search:
+class _OrderSearch:
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
         self._sizes = [

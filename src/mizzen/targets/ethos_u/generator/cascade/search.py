@@ -39,7 +39,7 @@ class Cascade:
 
 def peak_bytes(sequence: Operations) -> int:
     """Return the bytes alive at the peak, nearly."""
-    return _Search(sequence, ()).peak(())
+    return _ChainSearch(sequence, ()).peak(())
 
 
 def cascades(sequence: Operations) -> tuple[Cascade, ...]:
@@ -47,7 +47,7 @@ def cascades(sequence: Operations) -> tuple[Cascade, ...]:
 
     A goal that is not reached gives what comes nearest to it.
     """
-    search = _Search(sequence, ())
+    search = _ChainSearch(sequence, ())
     return _found(sequence, search, [int(goal * search.peak(())) for goal in GOALS])
 
 
@@ -58,11 +58,11 @@ def within(
 
     elsewhere  roles of tensors that lie in another memory; only what lies in this one counts
     """
-    return _found(sequence, _Search(sequence, elsewhere), goals_bytes)
+    return _found(sequence, _ChainSearch(sequence, elsewhere), goals_bytes)
 
 
 def _found(
-    sequence: Operations, search: _Search, goals_bytes: Sequence[int]
+    sequence: Operations, search: _ChainSearch, goals_bytes: Sequence[int]
 ) -> tuple[Cascade, ...]:
     by_chains: dict[tuple[Chain, ...], Cascade] = {}
     for goal in goals_bytes:
@@ -77,7 +77,7 @@ def _found(
     return tuple(by_chains.values())
 
 
-class _Search:
+class _ChainSearch:
     """Chains of one sequence, what they cost and what they keep alive."""
 
     def __init__(self, sequence: Operations, elsewhere: Collection[Role]) -> None:

@@ -15,6 +15,8 @@ from mizzen.diagnostics import Origin
 from mizzen.graph import DType
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, each, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, plain
+from mizzen.targets.ethos_u.generator.lower.lines import interpolated, is_wide_table
+from mizzen.targets.ethos_u.generator.lower.narrowing import narrowed, narrows
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.shuffling import shuffled
@@ -41,6 +43,10 @@ ONE = Scale(1, 0)
 
 def carried(site: Site) -> Node:
     """Return the node that reads the root from memory and does the steps."""
+    if narrows(site.steps[0]):
+        return narrowed(site)
+    if len(site.steps) == 1 and is_wide_table(site.steps[0]):
+        return interpolated(site)
     finish = site.finish(scales=True)
     zero, origin = input_zero(site), site.origin
     need(site.root.dtype in (DType.INT8, DType.INT16, DType.INT32), "sums of 48 bits lie nowhere")
@@ -56,7 +62,7 @@ def carried(site: Site) -> Node:
         if len(finish.multipliers) > 1:
             _by_channel(emitter, source, target, finish, zero, origin)
         elif site.root.dtype is DType.INT32:
-            _product(emitter, source, target, finish, origin)
+            product(emitter, source, target, finish, origin)
         else:
             carry(emitter, source, target, finish, zero, origin)
 
@@ -100,7 +106,7 @@ def _zeroed(row: Map, zero: int) -> Map:
     return Map(row.view, row.dtype, zero)
 
 
-def _product(emitter: Emitter, source: View, target: View, finish: Finish, origin: Origin) -> None:
+def product(emitter: Emitter, source: View, target: View, finish: Finish, origin: Origin) -> None:
     """Add the product of 32 bits and the multiplier, shifted."""
     multiplier, shift = int(finish.multipliers[0]), int(finish.shifts[0])
     if finish.rounding is RoundMode.NATURAL or shift <= 31:
@@ -183,6 +189,6 @@ def copy(emitter: Emitter, source: View, target: View, origin: Origin) -> None:
     """Add what copies the elements of a view to another of its shape."""
     dtype = {1: DType.INT8, 2: DType.INT16, 4: DType.INT32}[emitter.dtype(source).itemsize]
     if dtype is DType.INT32:
-        _product(emitter, source, target, plain(dtype), origin)
+        product(emitter, source, target, plain(dtype), origin)
     elif dtype is DType.INT16 or not shuffled(emitter, source, target, origin):
         carry(emitter, source, target, plain(dtype), 0, origin)

@@ -81,6 +81,7 @@ class Emitter:
     copier: Callable[[Emitter, View, View, Origin], None] | None = None
     has_run: View | None = None
     _constants: dict[tuple[bytes, Any], int] = field(default_factory=dict[tuple[bytes, Any], int])
+    _copies: dict[View, View] = field(default_factory=dict[View, View])
 
     def tensor(
         self, name: str, shape: Sequence[int], dtype: np.dtype[Any], role: Role = Role.SCRATCH
@@ -133,9 +134,14 @@ class Emitter:
         return self.tensors[view.tensor].dtype
 
     def copied(self, view: View, origin: Origin) -> View:
-        """Return a copy of a view whose elements follow each other."""
+        """Return a copy of a view whose elements follow each other; one for all that read it."""
+        known = self._copies.get(view)
+        if known is not None:
+            return known
         made = self.scratch(view, "copy")
         self.copy(view, made, origin)
+        if self.tensors[view.tensor].role is not Role.STATE:  # which changes
+            self._copies[view] = made
         return made
 
     def copy(self, source: View, destination: View, origin: Origin) -> None:
@@ -158,6 +164,15 @@ class Emitter:
         return Map(
             Bytes(view.tensor, _shape(view), view.offset * size, strides), row.dtype, zero_point
         )
+
+    def low(self, view: View, dtype: np.dtype[Any]) -> Map:
+        """Return the low bytes of a view of elements [H, W, 1] as a map of a narrower type."""
+        assert view.shape[2] == 1, view
+        row = self.tensors[view.tensor]
+        row.layout = Layout.NHWC
+        size = row.dtype.itemsize
+        strides = view.strides[0] * size, view.strides[1] * size, dtype.itemsize
+        return Map(Bytes(view.tensor, _shape(view), view.offset * size, strides), dtype)
 
     def finished(self) -> tuple[Tensor, ...]:
         """Return the tensors."""

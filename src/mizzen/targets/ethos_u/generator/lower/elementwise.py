@@ -280,7 +280,7 @@ def product(site: Site) -> Node:
     scale, rounding = Scale(1, shift), RoundMode.NATURAL
     if not finish.is_identity:
         power = int(finish.multipliers[0])
-        bits = power.bit_length() - 1
+        bits = max(power.bit_length() - 1, 0)
         need(power == 1 << bits and finish.scale.shift >= bits, "its 32-bit product is scaled")
         need(finish.rounding is RoundMode.NATURAL, "its 32-bit product is rounded twice")
         scale = Scale(1, finish.scale.shift - bits)

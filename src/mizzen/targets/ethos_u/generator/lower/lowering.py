@@ -14,12 +14,15 @@ from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import Constant, OfVariable, Variable
 from mizzen.targets.ethos_u.generator.lower import (
     argmax,
+    convolutions,
     curves,
     elementwise,
     matrices,
+    pools,
     reductions,
     resizing,
     softmax,
+    volumes,
     widening,
     windows,
 )
@@ -38,7 +41,20 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
 
-RULED = (argmax, curves, elementwise, matrices, reductions, resizing, softmax, widening, windows)
+RULED = (
+    argmax,
+    convolutions,
+    curves,
+    elementwise,
+    matrices,
+    pools,
+    reductions,
+    resizing,
+    softmax,
+    volumes,
+    widening,
+    windows,
+)
 """Importing them registers their rules."""
 
 assert RULES, RULED

@@ -17,6 +17,7 @@ import numpy as np
 
 from mizzen.graph import DType, Operation, Value
 from mizzen.ops.reduction import ReduceMax, ReduceMin, ReduceSum, Reduction
+from mizzen.targets.ethos_u.generator.lower.carrying import INT32, product
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
 from mizzen.targets.ethos_u.generator.lower.elementwise import (
     LEFT_SHIFT,
@@ -27,8 +28,9 @@ from mizzen.targets.ethos_u.generator.lower.elementwise import (
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, is_alone, plain
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
-from mizzen.targets.ethos_u.generator.lower.views import View, planes, rows
+from mizzen.targets.ethos_u.generator.lower.views import MOST, View, planes, rows
 from mizzen.targets.ethos_u.generator.lower.windows import LARGEST_POOL, TALLEST_POOL
+from mizzen.targets.ethos_u.generator.lower.words import Words
 from mizzen.targets.ethos_u.generator.operations import (
     ChannelScales,
     Convolution,
@@ -43,8 +45,18 @@ from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, Pool
 Windows = tuple[View, View, Kernel]
 """What a window goes over, what it gives, and the window."""
 
-TALLEST_ONES, MOST_ONES = 64, 4096
-"""Rows, and elements, of a kernel of ones."""
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Rows, and elements, of a window at most."""
+
+    tallest: int
+    largest: int
+
+
+POOLS = Limits(TALLEST_POOL, LARGEST_POOL)
+ONES = Limits(64, 4096)
+"""Of kernels of ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,22 +93,18 @@ def total(site: Site) -> Node:
     need(len(finish.multipliers) == 1, "its channels have scales of their own")
     shape, reduced = _joined(source.shape, found.axes)
     last = len(shape) - 1
-    narrow = source.dtype in LEFT_SHIFT
-    if narrow and last not in reduced:
-        count = prod(shape[axis] for axis in reduced)
-        pooled = finish.dtype in LEFT_SHIFT
-        height, _ = window(shape, reduced)
-        need(pooled or count <= MOST_ONES, "it sums up too many elements")
-        need(pooled or height <= TALLEST_ONES, "it sums up too many rows")
+    limits = POOLS if finish.dtype in LEFT_SHIFT else ONES
+    narrow = source.dtype in LEFT_SHIFT and last not in reduced
+    pooled = narrow and window(shape, reduced, limits) is not None
 
     def write(emitter: Emitter, target: View) -> None:
         view = _read(emitter, source, site, shape)
         made = tuple(1 if axis in reduced else extent for axis, extent in enumerate(shape))
         target = target.reshaped(made) or target
-        if narrow and last not in reduced:
+        if pooled:
             _over_windows(emitter, site, finish, source.zero, view, target, reduced)
         else:
-            _over_channels(emitter, site, finish, source.zero, view, target, reduced)
+            over_channels(emitter, site, finish, source.zero, view, target, reduced)
 
     return site.node((source.source,), write, found.operations)
 
@@ -138,7 +146,8 @@ def _over_windows(
     target: View,
     reduced: Sequence[int],
 ) -> None:
-    for one, made, kernel in windows_of(emitter, site, view, target, reduced):
+    limits = POOLS if finish.dtype in LEFT_SHIFT else ONES
+    for one, made, kernel in windows_of(emitter, site, view, target, reduced, limits):
         ifm, ofm = emitter.map(one, zero), emitter.map(made, finish.zero_point)
         if finish.dtype in LEFT_SHIFT:
             emitter.operations.append(_average(site, ifm, ofm, kernel, finish))
@@ -181,38 +190,52 @@ def _ones(site: Site, ifm: Map, ofm: Map, kernel: Kernel, finish: Finish) -> Con
 
 
 def windows_of(
-    emitter: Emitter, site: Site, view: View, target: View, reduced: Sequence[int]
+    emitter: Emitter,
+    site: Site,
+    view: View,
+    target: View,
+    reduced: Sequence[int],
+    limits: Limits = POOLS,
 ) -> Iterator[Windows]:
     """Return windows that reduce axes other than the last one; all of an axis is one window."""
     last = len(view.shape) - 1
     kept = [axis for axis in range(last) if axis not in reduced]
     beside = kept[-1:] if len(reduced) < 2 else []
     loops = [axis for axis in kept if axis not in beside]
-    inner = [*reduced, *beside, last]
+    found = window(view.shape, reduced, limits)
+    assert found is not None
+    kernel, turned = found
+    inner = [*reduced, *beside]
+    inner = [*(reversed(inner) if turned else inner), last]
     if view.strides[last] != 1 and view.shape[last] > 1:
         view = emitter.copied(view, site.origin)
     for place in np.ndindex(*(view.shape[axis] for axis in loops)):
         one, made = view, target
         for axis, index in zip(loops, place, strict=True):
             one, made = one.part(axis, index, 1), made.part(axis, index, 1)
-        height, width = window(view.shape, reduced)
-        yield _three(one, inner), _three(made, inner), Kernel(height, width)
+        yield _three(one, inner), _three(made, inner), kernel
 
 
-def window(shape: Sequence[int], reduced: Sequence[int]) -> tuple[int, int]:
-    """Return the rows and columns of the windows that reduce axes other than the last one.
+def window(
+    shape: Sequence[int], reduced: Sequence[int], limits: Limits = POOLS
+) -> tuple[Kernel, bool] | None:
+    """Return the windows that reduce axes other than the last one; None where there are none.
 
-    Refused where there is no such window.
+    Also whether their rows are the last of the axes: what is too tall is wide.
     """
-    need(len(reduced) <= 2, "it reduces three axes that are not the last ones")
+    if len(reduced) > 2:
+        return None
     sizes = [shape[axis] for axis in reduced]
     kept = [axis for axis in range(len(shape) - 1) if axis not in reduced]
     if len(sizes) < 2:
         beside = (1,) * (2 - len(sizes))
         sizes = [*sizes, *beside] if kept or not sizes else [*beside, *sizes]
     height, width = sizes
-    need(height <= TALLEST_POOL and height * width <= LARGEST_POOL, "its window is too large")
-    return height, width
+    turned = height > limits.tallest >= width
+    if turned:
+        height, width = width, height
+    fits = height <= limits.tallest and height * width <= limits.largest
+    return (Kernel(height, width), turned) if fits else None
 
 
 def _three(view: View, axes: Sequence[int]) -> View:
@@ -224,7 +247,7 @@ def _three(view: View, axes: Sequence[int]) -> View:
     return View(view.tensor, view.offset, shape, strides)
 
 
-def _over_channels(
+def over_channels(
     emitter: Emitter,
     site: Site,
     finish: Finish,
@@ -244,7 +267,32 @@ def _over_channels(
     assert found is not None
     made = target.permuted(axes).reshaped((*flat[:-1], 1))
     assert made is not None
-    for one, place in rows(found, made):
+    if flat[-1] <= MOST:
+        _summed_up(emitter, site, finish, zero, found, made)
+        return
+    _in_parts(emitter, site, finish, zero, found, made)
+
+
+def _in_parts(
+    emitter: Emitter, site: Site, finish: Finish, zero: int, view: View, target: View
+) -> None:
+    """Add sums over more channels than an operation has: of parts, in 32 bits, and their sum."""
+    axis, words = len(view.shape) - 1, Words(emitter, site.origin)
+    plainly, total = plain(DType.INT32), None
+    for start in range(0, view.shape[axis], MOST):
+        seen = view.part(axis, start, min(MOST, view.shape[axis] - start))
+        made = emitter.tensor("part", target.shape, INT32)
+        _summed_up(emitter, site, plainly, zero, seen, made)
+        total = made if total is None else words(ElementwiseMode.ADD, total, made)
+    assert total is not None
+    product(emitter, total, target, finish, site.origin)
+
+
+def _summed_up(
+    emitter: Emitter, site: Site, finish: Finish, zero: int, view: View, target: View
+) -> None:
+    """Add sums over the last axis."""
+    for one, place in rows(view, target):
         emitter.operations.append(
             Pooling(
                 site.origin,
@@ -271,7 +319,8 @@ def extreme(site: Site) -> Node:
     finish = site.finish(scales=False)
     if pooled:
         last = axis == len(source.shape) - 1
-        window((*source.shape, 1) if last else source.shape, [axis])
+        found = window((*source.shape, 1) if last else source.shape, [axis])
+        need(found is not None, "its window is too large")
     mode = ElementwiseMode.MAX if isinstance(operation, ReduceMax) else ElementwiseMode.MIN
 
     def write(emitter: Emitter, target: View) -> None:

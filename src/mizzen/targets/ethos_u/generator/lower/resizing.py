@@ -24,11 +24,10 @@ from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, numbers, plain
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.spans import LONGEST_STRIDE, Span
 from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.lower.windows import (
-    LONGEST_STRIDE,
     WEIGHT_LIMIT,
-    Span,
     part,
     result,
 )

@@ -7,42 +7,44 @@ writes every so manieth row and column: no zeros are multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.graph import DType, Value, integer_range
+from mizzen.graph import Operation, Value
 from mizzen.ops.data_layout import Pad
 from mizzen.ops.tensor import (
-    AvgPool2d,
     Conv2d,
     DepthwiseConv2d,
-    MaxPool2d,
     TransposeConv2d,
     Weighted,
+    Windowed,
 )
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, number, numbers
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.spans import (
+    LONGEST_STRIDE,
+    MOST_PIECES,
+    Span,
+    Windows,
+)
 from mizzen.targets.ethos_u.generator.lower.views import View, rows
 from mizzen.targets.ethos_u.generator.operations import (
     ChannelScales,
     Convolution,
     Kernel,
     Map,
-    Pooling,
-    Scale,
 )
-from mizzen.targets.ethos_u.machine.commands_values import AccFormat, PoolingMode, RoundMode
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat
 
 Weights = npt.NDArray[np.int16]
 
-LONGEST_STRIDE, LONGEST_DILATION = 3, 2
+LONGEST_DILATION = 2
 TALLEST_KERNEL, LARGEST_KERNEL = 64, 64 * 64
 """Rows, and elements, of a convolution's kernel, with what is skipped by dilation.
 
@@ -51,54 +53,8 @@ Ref: Vela 5.2.0, SUPPORTED_OPS: conv weights must be at most 64 high, 64x64 in a
 TALLEST_POOL, LARGEST_POOL = 256, 256 * 256
 """The same of pools without padding."""
 
-PADDED_AVERAGE = 8
-"""Rows and columns of an average with padding, at most. Ref: Vela 5.2.0, SUPPORTED_OPS."""
-
-MOST_PIECES = 128
-"""Operations that one layer is cut into at most."""
-
 WEIGHT_LIMIT = 255
 """Magnitude of a weight less its zero point; weights have 9 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A part of the output along an axis, and what it reads: with what padding and stride.
-
-    `extent` elements from `start` on, every `step`-th, are read; the output's are every
-    `out_step`-th from `out_start` on.
-    """
-
-    out_start: int
-    out_step: int
-    count: int
-    start: int
-    step: int
-    extent: int
-    stride: int
-    before: int
-    after: int
-
-
-def spans(size: int, count: int, kernel: int, stride: int, pads: tuple[int, int]) -> list[Span]:
-    """Return the parts in which a window of `kernel` elements goes over `size` elements."""
-    before, after = pads
-    if count == 1 or (stride <= LONGEST_STRIDE and max(pads) < kernel):
-        used = (count - 1) * stride + kernel - before
-        after = max(used - size, 0)
-        extent = min(size, used)
-        if extent > 0 and max(before, after) < kernel:
-            return [Span(0, 1, count, 0, 1, extent, 1 if count == 1 else stride, before, after)]
-    if kernel == 1 and not before and (count - 1) * stride < size:
-        return [Span(0, 1, count, 0, stride, count, 1, 0, 0)]
-    need(count <= MOST_PIECES, f"it strides over {stride} elements, and {count} times")
-    found: list[Span] = []
-    for place in range(count):
-        first = place * stride - before
-        low, high = max(first, 0), min(first + kernel, size)
-        need(low < high, "a window is in its padding")
-        found.append(Span(place, 1, 1, low, 1, high - low, 1, low - first, first + kernel - high))
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,77 +74,124 @@ class Layer:
         _, height, width, _ = self.weights.shape
         return (height - 1) * self.dilation[0] + 1, (width - 1) * self.dilation[1] + 1
 
+    def across(self) -> Layer:
+        """Return the layer with rows as columns."""
+        weights = np.ascontiguousarray(self.weights.transpose(0, 2, 1, 3))
+        return replace(self, weights=weights, dilation=self.dilation[::-1])
+
     def require_kernel(self) -> None:
         """Refuse a kernel that the machine does not have."""
         height, width = self.reach
-        need(
-            height <= TALLEST_KERNEL and height * width <= LARGEST_KERNEL,
-            f"its kernel is {height}x{width}",
-        )
+        fits = height <= TALLEST_KERNEL and height * width <= LARGEST_KERNEL
+        need(fits, f"its kernel is {height}x{width}")
 
 
-@rule(Conv2d, DepthwiseConv2d)
-def convolution(site: Site) -> Node:
-    """CONV2D or DEPTHWISE_CONV2D, and the scale, clip and table behind it."""
-    operation = site.operation
-    assert isinstance(operation, Conv2d | DepthwiseConv2d)
-    layer, finish = _layer(operation), site.finish(scales=True)
-    scales = _scales(layer, finish)
-    source, pads, channels = _padded(layer.source, operation.pad, layer.zero)
+def convolved(site: Site, operation: Conv2d | DepthwiseConv2d, phases: tuple[int, int]) -> Node:
+    """Return the node of a convolution whose kernel the machine has.
+
+    phases  those of its rows and columns
+    """
+    layer, finish = layer_of(operation, phases), site.finish(scales=True)
+    scales = scales_of(layer, finish)
+    source, pads, channels = padded_by(layer.source, operation.pad, layer.zero)
     if channels is not None:
         need(not layer.depthwise, "its input's channels are padded")
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
-    layer, shape, strides = replace(layer, source=source), source.shape, operation.stride
-    if _folds(layer, shape, strides[1], pads):
-        layer, shape = _folded(layer, shape, strides[1])
-        strides = (strides[0], 1)
+    layer, windows = placed(
+        replace(layer, source=source),
+        Windows(source.shape, sides(site.root), pair(operation.stride), pads, phases),
+    )
     stage = Stage(site, layer, finish, scales)
-    flat = layer.reach == (1, 1) and strides == (1, 1) and not any(pads)
-    down = spans(shape[1], site.root.shape[1], layer.reach[0], strides[0], pads[:2])
-    across = spans(shape[2], site.root.shape[2], layer.reach[1], strides[1], pads[2:])
-    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
+    down, across = windows.spans(layer.reach, layer.dilation)
 
     def write(emitter: Emitter, target: View) -> None:
-        view = emitter.read(source).reshaped(shape)
+        view = windows.seen(emitter.read(source)).reshaped(windows.shape)
         if view is None or not pixels(view):
-            view = emitter.copied(emitter.read(source), site.origin).reshaped(shape)
+            copy = emitter.copied(emitter.read(source), site.origin)
+            view = windows.seen(copy).reshaped(windows.shape)
             assert view is not None
-        if flat:
+        if layer.reach == windows.strides == (1, 1) and not any(pads):
             stage.flat(emitter, view, target)
             return
-        for image, made in zip(images(view), images(target), strict=True):
-            for y in down:
-                for x in across:
-                    stage.add(emitter, image, made, y, x, layer.weights)
+        for image, made in zip(images(view), images(windows.seen(target)), strict=True):
+            stage.over(emitter, image, made, down, across)
 
     operations = (operation,) if source is operation.input else (operation, *_pads_of(operation))
     return site.node((source,), write, operations)
 
 
-def _folds(layer: Layer, shape: tuple[int, ...], stride: int, pads: tuple[int, ...]) -> bool:
+def seen_weights(weights: Weights, y: Span, x: Span) -> Weights:
+    """Return weights of what windows see: zero, of one row or column, if that is nothing."""
+    _, height, width, _ = weights.shape
+    above, below = y.skipped
+    left, right = x.skipped
+    weights = weights[:, above : height - below, left : width - right]
+    if y.in_padding:
+        weights = np.zeros_like(weights[:, :1])
+    if x.in_padding:
+        weights = np.zeros_like(weights[:, :, :1])
+    return np.ascontiguousarray(weights)
+
+
+def sides(value: Value) -> tuple[int, int]:
+    """Return rows and columns of a value [N, H, W, C]."""
+    _, height, width, _ = value.shape
+    return height, width
+
+
+def pair(numbers_: Sequence[int]) -> tuple[int, int]:
+    """Return two numbers as such."""
+    first, second = numbers_
+    return first, second
+
+
+def placed(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+    """Return a layer and its windows as the machine can have them, if it can."""
+    layer, windows = upright(layer, windows)
+    return _folded(layer, windows) if _folds(layer, windows) else (layer, windows)
+
+
+def upright(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+    """Return a layer and its windows with rows as columns where they are too tall else."""
+    if layer.reach[0] > TALLEST_KERNEL >= layer.reach[1]:
+        layer, windows = layer.across(), windows.across()
+    layer.require_kernel()
+    return layer, windows
+
+
+def _folds(layer: Layer, windows: Windows) -> bool:
     """Whether the columns that a long stride passes can be channels of one column."""
-    whole = not any(pads[2:]) and layer.dilation[1] == 1 and not shape[2] % stride
-    return stride > LONGEST_STRIDE and layer.reach[1] > 1 and whole and not layer.depthwise
+    stride = windows.strides[1]
+    whole = not any(windows.pads[2:]) and not windows.shape[2] % stride and not windows.turned
+    single = layer.dilation[1] == 1 and not layer.depthwise
+    return stride > LONGEST_STRIDE and layer.reach[1] > 1 and whole and single
 
 
-def _folded(layer: Layer, shape: tuple[int, ...], stride: int) -> tuple[Layer, tuple[int, ...]]:
-    """Return a convolution with `stride` columns as channels of one, and its input's shape."""
+def _folded(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
+    """Return a convolution with columns that a stride passes as channels of one."""
     outputs, height, width, channels = layer.weights.shape
+    stride = windows.strides[1]
     columns = -(-width // stride)
     whole = np.zeros((outputs, height, columns * stride, channels), np.int16)
     whole[:, :, :width] = layer.weights
     weights = whole.reshape(outputs, height, columns, stride * channels)
-    return replace(layer, weights=weights), (*shape[:2], shape[2] // stride, stride * channels)
+    shape = (*windows.shape[:2], windows.shape[2] // stride, stride * channels)
+    seen = replace(windows, shape=shape, strides=(windows.strides[0], 1))
+    return replace(layer, weights=weights), seen
 
 
-def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Any, ...]:
+def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Operation, ...]:
+    """Return the operation before a convolution, which is done with it, if it is a PAD."""
     producer = operation.input.producer
     return () if producer is None else (producer,)
 
 
-def _layer(operation: Weighted) -> Layer:
-    """Read a convolution's constants."""
+def layer_of(operation: Weighted, phases: tuple[int, int] = (1, 1)) -> Layer:
+    """Read a convolution's constants; of a CONV3D the one slice of its kernel.
+
+    phases  rows, and columns, from one that it sees to the next: it is dilated by less
+    """
     weights = operation.weight.constant
     need(weights is not None, "its weights are computed")
     assert weights is not None
@@ -197,16 +200,16 @@ def _layer(operation: Weighted) -> Layer:
     depthwise = isinstance(operation, DepthwiseConv2d)
     if depthwise:
         values, depthwise = _by_channel(values)
-    if isinstance(operation, TransposeConv2d):
-        dilation = (1, 1)
-    else:
-        assert isinstance(operation, Conv2d | DepthwiseConv2d)
-        values, dilation = _dilated(values, (operation.dilation[0], operation.dilation[1]))
+    if values.ndim == 5:
+        need(values.shape[1] == 1, "its kernel has several slices")
+        values = values[:, 0]
+    dilation = (1, 1)
+    if isinstance(operation, Windowed):
+        down, across = operation.dilation[-2:]
+        values, dilation = _dilated(values, (down // phases[0], across // phases[1]))
     channels = values.shape[0]
     biases = np.broadcast_to(numbers(operation.bias), channels).copy()
-    layer = Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
-    layer.require_kernel()
-    return layer
+    return Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
 
 
 def _by_channel(values: Weights) -> tuple[Weights, bool]:
@@ -246,7 +249,8 @@ def _dilated(values: Weights, dilation: tuple[int, int]) -> tuple[Weights, tuple
     return spread, (kept[0], kept[1])
 
 
-def _scales(layer: Layer, finish: Finish) -> ChannelScales:
+def scales_of(layer: Layer, finish: Finish) -> ChannelScales:
+    """Return bias, multiplier and shift of each channel."""
     channels = layer.weights.shape[0]
     need(len(finish.multipliers) in (1, channels), "its channels change their places")
     return ChannelScales(
@@ -256,7 +260,7 @@ def _scales(layer: Layer, finish: Finish) -> ChannelScales:
     )
 
 
-def _padded(
+def padded_by(
     value: Value, pads: tuple[int, ...], zero: int
 ) -> tuple[Value, tuple[int, int, int, int], tuple[int, int] | None]:
     """Return what a convolution reads and with what padding, past a PAD with its zero point.
@@ -291,12 +295,14 @@ class Stage:
     ) -> None:
         """Add the operation of one part of an image [H, W, C]."""
         _, height, width, _ = weights.shape
+        down, across = self.layer.dilation
         kernel = Kernel(
             height,
             width,
             y.stride,
             x.stride,
-            *self.layer.dilation,
+            1 if height == 1 else down,
+            1 if width == 1 else across,
             y.before,
             x.before,
             y.after,
@@ -305,6 +311,19 @@ class Stage:
         ifm = emitter.map(part(image, y, x), self.layer.zero)
         ofm = emitter.map(result(made, y, x), self.finish.zero_point)
         emitter.operations.append(self._operation(ifm, ofm, kernel, weights))
+
+    def over(
+        self,
+        emitter: Emitter,
+        image: View,
+        made: View,
+        down: Sequence[Span],
+        across: Sequence[Span],
+    ) -> None:
+        """Add the operations of all parts of an image [H, W, C]."""
+        for y in down:
+            for x in across:
+                self.add(emitter, image, made, y, x, seen_weights(self.layer.weights, y, x))
 
     def flat(self, emitter: Emitter, source: View, target: View) -> None:
         """Add a convolution of single elements, whatever rows and columns they are in."""
@@ -345,89 +364,14 @@ def result(made: View, y: Span, x: Span) -> View:
     return rows.part(1, x.out_start, rows.shape[1] - x.out_start).stepped(1, x.out_step, x.count)
 
 
-@rule(MaxPool2d, AvgPool2d)
-def pool(site: Site) -> Node:
-    """MAX_POOL2D or AVG_POOL2D, and the clip and table behind it."""
-    operation = site.operation
-    assert isinstance(operation, MaxPool2d | AvgPool2d)
-    finish = site.finish(scales=False)
-    average = isinstance(operation, AvgPool2d)
-    zeros = (0, 0)
-    source, pads = operation.input, operation.pad
-    if isinstance(operation, AvgPool2d):
-        zeros = number(operation.input_zp), number(operation.output_zp)
-    elif source.dtype in (DType.INT8, DType.INT16):
-        source, pads, channels = _padded(source, pads, integer_range(source.dtype)[0])
-        if channels is not None:
-            source, pads = operation.input, operation.pad
-    height, width = operation.kernel
-    padded = any(pads)
-    need(height <= TALLEST_POOL and height * width <= LARGEST_POOL, "its window is too large")
-    need(
-        not average or not padded or max(height, width) <= PADDED_AVERAGE,
-        "its padded window is large",
-    )
-    strides = operation.stride
-    down = spans(source.shape[1], site.root.shape[1], height, strides[0], (pads[0], pads[1]))
-    across = spans(source.shape[2], site.root.shape[2], width, strides[1], (pads[2], pads[3]))
-    need(len(down) * len(across) <= MOST_PIECES, "its strides are too long")
-    mode = PoolingMode.AVERAGE if average else PoolingMode.MAX
-    scale = reciprocal(height * width) if average else Scale(1, 0)
-
-    def write(emitter: Emitter, target: View) -> None:
-        """Append the operations that write the result into `target`."""
-        view = emitter.read(source)
-        if not pixels(view):
-            view = emitter.copied(view, site.origin)
-        for image, made in zip(images(view), images(target), strict=True):
-            for y in down:
-                for x in across:
-                    window = Kernel(
-                        height,
-                        width,
-                        y.stride,
-                        x.stride,
-                        1,
-                        1,
-                        y.before,
-                        x.before,
-                        y.after,
-                        x.after,
-                    )
-                    own = Scale(1, 0) if any(window.pads) else scale
-                    emitter.operations.append(
-                        Pooling(
-                            site.origin,
-                            mode,
-                            emitter.map(part(image, y, x), zeros[0]),
-                            emitter.map(result(made, y, x), zeros[1]),
-                            window,
-                            own,
-                            finish.activation,
-                            rounding=RoundMode.NATURAL,
-                        )
-                    )
-
-    return site.node((source,), write)
-
-
-def reciprocal(count: int) -> Scale:
-    """Return the scale that divides by a number as TOSA does, rounded once.
-
-    Ref: TOSA 1.0, 1.11.1 reciprocal_scale.
-    """
-    bits = (count - 1).bit_length()
-    return Scale((((1 << 30) + 1) << bits) // count, 30 + bits)
-
-
 @rule(TransposeConv2d)
 def transposed(site: Site) -> Node:
     """TRANSPOSE_CONV2D: a convolution for each phase of its stride."""
     operation = site.operation
     assert isinstance(operation, TransposeConv2d)
-    layer, finish = _layer(operation), site.finish(scales=True)
-    scales = _scales(layer, finish)
-    stage = Stage(site, layer, finish, scales)
+    layer, finish = layer_of(operation), site.finish(scales=True)
+    layer.require_kernel()
+    stage = Stage(site, layer, finish, scales_of(layer, finish))
     top, _, left, _ = operation.out_pad
     _, height, width, _ = site.root.shape
     kernel = layer.weights.shape[1:3]

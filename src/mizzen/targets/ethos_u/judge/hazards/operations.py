@@ -77,7 +77,7 @@ ACCUMULATOR_BUFFERS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Outstanding:
     """A row: what may be outstanding at once.
 
     kernels    kernel operations that have been started and not finished
@@ -90,9 +90,9 @@ class Order:
     blockdep: int
 
 
-ORDERS: dict[Arch, Order] = {
+ORDERS: dict[Arch, Outstanding] = {
     #               kernels transfers blockdep
-    Arch.U55: Order(2, 1, 3),
-    Arch.U65: Order(2, 2, 3),
-    Arch.U85: Order(2, 4, 7),
+    Arch.U55: Outstanding(2, 1, 3),
+    Arch.U65: Outstanding(2, 2, 3),
+    Arch.U85: Outstanding(2, 4, 7),
 }

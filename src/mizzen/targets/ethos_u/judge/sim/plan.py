@@ -66,7 +66,7 @@ LARGEST_MAP_BYTES = 1 << 30
 Computation = Convolution | MatrixProduct | Pooling | Elementwise | Resize
 
 
-class Kernel(Protocol):
+class Executable(Protocol):
     """An operation with everything it needs but memory."""
 
     def bind(self, memory: Memory, workspace: Workspace) -> Run:
@@ -79,7 +79,7 @@ class Step:
     """One operation of the stream and its kernel."""
 
     operation: Operation
-    kernel: Kernel
+    kernel: Executable
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +90,7 @@ class _PendingKernel:
     streams: tuple[bytes, ...]
     scales: scales.ChannelScales
     table: Bytes | None
-    kernel: Kernel | None = None
+    kernel: Executable | None = None
 
     def bind(self, memory: Memory, workspace: Workspace) -> Run:
         """Bind the kernel that the weights made."""
@@ -204,7 +204,7 @@ class _Planner:
             return Origin()
         return self._program.origins[self._known_origins[place]]
 
-    def _kernel(self, operation: Operation) -> Kernel | None:
+    def _kernel(self, operation: Operation) -> Executable | None:
         try:
             if isinstance(operation, Convolution | Pooling | MatrixProduct):
                 self._check_accumulators(operation)
@@ -318,7 +318,7 @@ class _Planner:
             )
         return data.copy()
 
-    def _convolution(self, op: Convolution) -> Kernel:
+    def _convolution(self, op: Convolution) -> Executable:
         self._check_maps(op.output, op.ifm, where=op.where)
         if self._has_written_weights(op):
             self._say(note(WRITTEN_WEIGHTS, op.where))
@@ -381,7 +381,7 @@ class _Planner:
                 op, arranged[key], pending.scales, pending.table
             )
 
-    def _dma(self, op: Dma) -> Kernel | None:
+    def _dma(self, op: Dma) -> Executable | None:
         runs = op.rows * op.planes
         if runs > 1 << 20:
             raise fail(
@@ -412,7 +412,7 @@ class _Planner:
             )
         return DmaKernel(op)
 
-    def _indexed(self, op: Dma, source: int, destination: int) -> Kernel:
+    def _indexed(self, op: Dma, source: int, destination: int) -> Executable:
         """A transfer of rows by indices: every row that an index may name must be accessible."""
         assert op.indices is not None
         if INTERNAL in (source, destination):

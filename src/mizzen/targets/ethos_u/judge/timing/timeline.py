@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mizzen.targets.ethos_u.judge.hazards.operations import ORDERS, Order
+from mizzen.targets.ethos_u.judge.hazards.operations import ORDERS, Outstanding
 from mizzen.targets.ethos_u.judge.hazards.stream import Queue, Wait
 from mizzen.targets.ethos_u.judge.timing.buses import BusUse, inside_cycles, occupied, transfer_uses
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
@@ -68,7 +68,7 @@ class Timeline:
     def __init__(self, machine: Machine) -> None:
         self.operations: list[Timed] = []
         self._machine = machine
-        self._order: Order = ORDERS[machine.accelerator.arch]
+        self._order: Outstanding = ORDERS[machine.accelerator.arch]
         self._front = float(machine.constants.read_latency_cycles)
         self._issued = self._front
         self._fetched = self._front

@@ -1,0 +1,118 @@
+"""What a scale may be: a RESCALE of the graph, or of a kind that has nothing to do with one.
+
+Kinds besides RESCALEs: a power of two (an identity, and units that an operation chooses for its own
+sums), the average of a window, and what the kernel of a curve scales by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from mizzen.compiler.ethos_u.constants.surroundings import (
+    Rational,
+    after,
+    before,
+    rational,
+    rationals,
+)
+from mizzen.frontends.tflite.context import DOMAIN, note_of
+from mizzen.graph import Operation
+from mizzen.ops.control_flow import Custom
+from mizzen.ops.tensor import AvgPool2d
+from mizzen.ops.type_conversion import Rescale
+from mizzen.targets.ethos_u.judge.witness import (
+    SaidElementwise,
+    SaidOperation,
+    SaidPooling,
+    SaidScale,
+)
+from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode
+
+AVERAGE_BITS = 28
+"""To which the scale of an average is one over the number of elements: 31, but 3 of rounding."""
+
+
+class Kind(Enum):
+    """What a scale is; the value is the word for people."""
+
+    POWER = "a power of two"
+    RESCALE = "a RESCALE of the graph"
+    AVERAGE = "the average of a window"
+    CURVE = "a curve of the machine"
+    UNKNOWN = "of no kind that is known"
+
+
+def scales_of(said: SaidOperation) -> Iterator[tuple[str, SaidScale]]:
+    """Yield the single scales that an operation uses, with the names of their fields."""
+    match said:
+        case SaidPooling(mode=PoolingMode.AVERAGE | PoolingMode.REDUCE_SUM, scale=scale):
+            yield "scale", scale
+        case SaidElementwise():
+            if said.mode in (ElementwiseMode.ADD, ElementwiseMode.SUB):
+                for name, scale in (
+                    ("scale of ifm", said.scale_a),
+                    ("scale of ifm2", said.scale_b),
+                ):
+                    if scale is not None:
+                        yield name, scale
+            if said.scale is not None:
+                yield "scale", said.scale
+        case _:
+            return
+
+
+def kind_of(
+    scale: SaidScale, said: SaidOperation, operation: Operation, region: Iterable[Operation]
+) -> Kind:
+    """Return what a scale is, of an operation of the stream that was made for one of the graph.
+
+    region  all operations that it may be a RESCALE of, where there is none around it
+
+    Sums take one operand with more bits, by a power of two that the simulator knows: so of a
+    RESCALE the odd multiplier is compared alone.
+    """
+    odd, _ = factor = rational(scale.multiplier, scale.shift)
+    if odd == 1:
+        return Kind.POWER
+    if isinstance(operation, Custom) and factor in curves_of(operation):
+        return Kind.CURVE
+    known = {other for other, _ in (*_around(operation), *_of(region))}
+    if odd in known:
+        return Kind.RESCALE
+    if isinstance(operation, AvgPool2d) and _is_average(factor, said):
+        return Kind.AVERAGE
+    return Kind.UNKNOWN
+
+
+def curves_of(operation: Custom) -> list[Rational]:
+    """Return by what an operator's kernel scales before a curve, as the front-end says it."""
+    if operation.domain_name != DOMAIN:
+        return []
+    options = note_of(operation).options
+    if "multiplier" not in options or "shift" not in options:
+        return []
+    return [rational(int(options["multiplier"]), int(options["shift"]))]
+
+
+def _around(operation: Operation) -> Iterator[Rational]:
+    yield from _of((operation, *before(operation)))
+    for result in operation.results:
+        yield from _of(after(result, lambda _: False))
+
+
+def _of(operations: Iterable[Operation]) -> Iterator[Rational]:
+    for operation in operations:
+        if isinstance(operation, Rescale):
+            yield from rationals(operation)
+
+
+def _is_average(factor: Rational, said: SaidOperation) -> bool:
+    """Whether a scale is one over the elements of a window."""
+    if not isinstance(said, SaidPooling):
+        return False
+    odd, shift = factor
+    if shift < 0:
+        return False
+    count = said.kernel.height * said.kernel.width
+    return abs(odd * count - (1 << shift)) << AVERAGE_BITS <= 1 << shift

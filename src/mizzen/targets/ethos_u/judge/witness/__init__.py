@@ -1,0 +1,50 @@
+"""Holds a command stream to what its generator says that it does.
+
+A generator hands over a `Witness`, as plain data: each operation with its maps, constants and
+scales. `mismatches` compares it with what the simulator read of the stream. What a generator says
+may itself be wrong: that is for those to find who know the network.
+
+It must not know a generator: where a witness is made is no matter here.
+"""
+
+from mizzen.targets.ethos_u.judge.witness.agreement import mismatches
+from mizzen.targets.ethos_u.judge.witness.witness import (
+    Mismatch,
+    SaidActivation,
+    SaidChannels,
+    SaidConvolution,
+    SaidElementwise,
+    SaidKernel,
+    SaidMap,
+    SaidNumber,
+    SaidOperation,
+    SaidPlace,
+    SaidPooling,
+    SaidScale,
+    SaidStep,
+    SaidTensor,
+    SaidTransfer,
+    Shape,
+    Witness,
+)
+
+__all__ = [
+    "Mismatch",
+    "SaidActivation",
+    "SaidChannels",
+    "SaidConvolution",
+    "SaidElementwise",
+    "SaidKernel",
+    "SaidMap",
+    "SaidNumber",
+    "SaidOperation",
+    "SaidPlace",
+    "SaidPooling",
+    "SaidScale",
+    "SaidStep",
+    "SaidTensor",
+    "SaidTransfer",
+    "Shape",
+    "Witness",
+    "mismatches",
+]
