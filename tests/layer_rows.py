@@ -148,7 +148,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.generator.occupancy": (
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
-        "mizzen.targets.ethos_u.generator.placement",
     ),
     "mizzen.targets.ethos_u.generator.weights": (
         "mizzen.diagnostics",

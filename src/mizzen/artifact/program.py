@@ -235,7 +235,7 @@ class Surroundings:
 
     held: Mapping[int, Sequence[tuple[int, int]]]
     final: frozenset[int]
-    kept: frozenset[int] = frozenset()
+    kept: frozenset[int]
 
 
 class NpuFamily(ABC):

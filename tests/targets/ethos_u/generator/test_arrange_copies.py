@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.generator.arrange.copies import copies, without_copy
+from mizzen.targets.ethos_u.generator.arrange.copies import without_copy
 from mizzen.targets.ethos_u.generator.arrange.widen import without_constant
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
@@ -59,7 +59,6 @@ def concatenation() -> Sequence:
 
 def test_what_is_copied_into_a_concatenation_is_written_there() -> None:
     sequence = concatenation()
-    assert list(copies(sequence)) == [2, 3]
     once = without_copy(sequence, 2)
     assert once is not None
     twice = without_copy(once, 2)

@@ -29,7 +29,7 @@ from mizzen.targets.ethos_u.generator.operations import (
 )
 from mizzen.targets.ethos_u.generator.schedule import plain
 from mizzen.targets.ethos_u.generator.shared_buffer import CORES
-from mizzen.targets.ethos_u.generator.weights import byte_of, gapped_stream, orders_of, restore
+from mizzen.targets.ethos_u.generator.weights import byte_of, gapped_stream, orders_of
 from mizzen.targets.ethos_u.judge.codec.decoding import decode
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.judge.sim import Simulator
@@ -38,6 +38,8 @@ from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, Pool
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
+
+from .stream_weights import weights_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SCALE = Scale(1518500250, 38)
@@ -49,7 +51,7 @@ def product(
     zero_points: tuple[int, int, int] = (3, -7, 11),
     dtype: np.dtype[Any] = INT8,
 ) -> Sequence:
-    """Return heads x rows x columns x depth as Vela makes it: a product and a sum a column."""
+    """Return heads x rows x columns x depth as rules make it: a product and a sum a column."""
     heads, rows, columns, depth = shape
     tensors = [
         Tensor("left", (heads, rows, depth), dtype, Role.INPUT),
@@ -187,6 +189,6 @@ def test_gaps_are_where_weights_are(
         assert not data[stream.offsets].any()
         data[stream.offsets] = byte_of(wanted[core :: len(orders)])
         streams.append(data.tobytes())
-    weights = restore(decode(streams), orders)
+    weights = weights_of(decode(streams), orders)
     assert np.array_equal(weights[:, 1, 0], wanted)
     assert np.unique(weights[:, 0]).tolist() == [constant]

@@ -7,25 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.targets.ethos_u.generator.occupancy import overlap, peak_bytes, repacked, tensor_blocks
+from mizzen.targets.ethos_u.generator.occupancy import overlap
 from mizzen.targets.ethos_u.generator.operations import (
-    Blocking,
     Box,
     Bytes,
     Computation,
     Convolution,
     Copy,
     Elementwise,
-    Fetch,
-    Issue,
     Kernel,
-    Place,
     Pooling,
     Role,
-    Schedule,
     Sequence,
     Shape,
-    Staging,
     maps_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
@@ -185,65 +179,3 @@ def test_columns_behind_one_another_are_not_written_a_row_late() -> None:
     found = overlap(turned, (6, 12, 16), source, network.tensors, [Layout.NHWC, Layout.NHWC])
     assert found is not None
     assert found.exact_bytes is None
-
-
-def chain(operations: int) -> Sequence:
-    network = Network()
-    source = last = network.tensor((32, 32, 16), Role.INPUT)
-    for _ in range(operations):
-        last = network.convolution(last, 16, SAME_3X3)
-    return network.sequence((source,), (last,))
-
-
-def items_of(sequence: Sequence, block: Shape) -> list[Issue | Fetch]:
-    return [Issue(index, Blocking(block)) for index in range(len(sequence.operations))]
-
-
-def test_a_chain_takes_one_map_and_a_few_rows() -> None:
-    sequence = chain(3)
-    rows = [Layout.NHWC] * 4
-    row = 32 * 16
-    assert peak_bytes(sequence, rows, items_of(sequence, (4, 32, 16))) == (32 + 3) * row
-    assert peak_bytes(sequence, rows, items_of(sequence, (4, 16, 16))) == (32 + 3 * 5) * row
-    assert peak_bytes(sequence, rows, items_of(sequence, (32, 16, 16))) == 64 * row
-
-
-def test_parts_of_channels_read_an_input_again() -> None:
-    sequence = chain(1)
-    block = Blocking((4, 32, 16))
-    parts = [Issue(0, block, (0, 8)), Issue(0, block, (8, 16))]
-    blocks = tensor_blocks(sequence, [Layout.NHWC] * 2, parts)
-    assert [row.partners for row in blocks if row is not None] == [(), ()]
-    assert [(row.first, row.last) for row in blocks if row is not None] == [(0, 1), (0, 1)]
-
-
-def test_nothing_lies_over_what_is_read_later() -> None:
-    network = Network()
-    source = network.tensor((8, 8, 16), Role.INPUT)
-    middle = network.convolution(source, 16, SAME_3X3)
-    output = network.add(middle, source)
-    sequence = network.sequence((source,), (output,))
-    blocks = tensor_blocks(sequence, [Layout.NHWC] * 3, items_of(sequence, (2, 8, 16)))
-    partners = [tuple(each.block for each in row.partners) for row in blocks if row is not None]
-    assert partners == [(), (), (middle, source)]
-
-
-def test_packing_anew_moves_tensors_and_stagings_inside_their_regions() -> None:
-    sequence = chain(2)
-    size = 32 * 32 * 16
-    items = [Fetch(0, 0, 160, 0), *items_of(sequence, (4, 32, 16))]
-    items[1] = replace(items[1], staging=0)
-    places = (Place(1, 0), Place(1, size), Place(1, 2 * size))
-    before = Schedule(
-        sequence,
-        (Layout.NHWC,) * 3,
-        places,
-        (Staging(Place(2, 512), 160),),
-        (),
-        tuple(items),
-        {1: 3 * size, 2: 672},
-    )
-    after = repacked(before)
-    assert after.region_bytes == {1: size + 2 * 32 * 16, 2: 160}
-    assert after.stagings[0].place == Place(2, 0)
-    assert {row.region for row in after.places if row is not None} == {1}

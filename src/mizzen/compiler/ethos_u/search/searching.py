@@ -101,7 +101,7 @@ def _scheduled(
     for sequence in sequences:
         try:
             yield judged(schedule(sequence, configuration, limits, effort), configuration)
-        except MizzenError:  # it needs more memory than its tensors do without a search
+        except MizzenError:  # registers cannot say what it became
             continue
 
 

@@ -120,7 +120,7 @@ class _Search:
             program = judged(
                 schedule(sequence, self.configuration, limits, Effort.QUICK), self.configuration
             )
-        except MizzenError:  # what must lie somewhere is alive for longer than it can be there
+        except MizzenError:  # registers cannot say what it became
             return None
         if self._is_less(program) and not find_hazards(program.program).findings:
             self.least = program

@@ -1,7 +1,7 @@
 """Operators that Vela puts on the NPU and computes wrongly there.
 
 The rows are of its code. Mizzen's own rules, for U55 and U65, make other code of the same network
-where they take all of it (`compiler.ethos_u.by_rules`): an operator that meets a row is on the NPU
+where they take all of it (`compiler.ethos_u.tflite`): an operator that meets a row is on the NPU
 then if a proof holds.
 
 Ref: Vela 5.2.0, found by running what it compiled; each is in the documentation's exceptions.

@@ -15,12 +15,11 @@ from mizzen.targets.ethos_u.generator.operations import (
     Fetch,
     Issue,
     Kernel,
-    Place,
     Role,
     Schedule,
 )
 from mizzen.targets.ethos_u.generator.schedule import Limits, schedule
-from mizzen.targets.ethos_u.generator.shared_buffer import fit
+from mizzen.targets.ethos_u.generator.shared_buffer import core_of, demand_of, parts_of
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
@@ -54,6 +53,7 @@ def fetched_before_use(found: Schedule) -> None:
 @pytest.mark.parametrize("limit_bytes", [None, 20_000, MAPS_BYTES])
 def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | None) -> None:
     configuration = resolve(name)
+    core = core_of(configuration.accelerator)
     found = schedule(residual(), configuration, Limits(limit_bytes, limit_bytes))
     assert overlaps(found) == []
     fetched_before_use(found)
@@ -66,7 +66,8 @@ def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | 
             if isinstance(operation, Copy):
                 continue
             assert item.blocking is not None
-            assert fit(operation, item.blocking, configuration.accelerator) is not None
+            block, part_kernel = item.blocking.block, item.blocking.part_kernel
+            assert parts_of(demand_of(operation), block, part_kernel, core) is not None
             done[item.operation].append(item.channels or (0, operation.ofm.shape[2]))
             assert (item.blob is None) == (not isinstance(operation, Convolution))
     for index, ranges in done.items():
@@ -75,26 +76,6 @@ def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | 
         assert sorted(row for start, stop in ranges for row in range(start, stop)) == list(
             range(operation.ofm.shape[2])
         )
-
-
-@pytest.mark.parametrize("name", ["ethos-u55-128", "ethos-u65-512"])
-def test_what_must_lie_somewhere_lies_there_and_nothing_over_it(name: str) -> None:
-    sequence = residual()
-    region = int(RegionIndex.SCRATCH)
-    # At an address at which nothing else may begin.
-    inputs, outputs = (Place(region, 4104),), (Place(region, 5000),)
-    limits = Limits(20_000, 20_000, inputs, outputs)
-    found = schedule(sequence, resolve(name), limits)
-    assert (found.places[sequence.inputs[0]],) == inputs
-    assert (found.places[sequence.outputs[0]],) == outputs
-    assert overlaps(found) == []
-    kept = replace(sequence.tensors[sequence.inputs[0]], role=Role.STATE)
-    tensors = tuple(
-        kept if index in sequence.inputs else row for index, row in enumerate(sequence.tensors)
-    )
-    found = schedule(replace(sequence, tensors=tensors), resolve(name), limits)
-    assert (found.places[sequence.inputs[0]],) == inputs
-    assert overlaps(found) == []
 
 
 def test_the_same_is_found_again() -> None:

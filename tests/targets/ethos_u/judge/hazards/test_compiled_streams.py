@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import mizzen
 from mizzen.artifact.loading import artifact_of
-from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.networks import Case
-from mizzen.targets.ethos_u.judge.hazards import EMPTY, find_hazards, merged, touched
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
@@ -48,29 +45,6 @@ def test_network(
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 def test_network_everywhere(network_file: Path, accelerator: str, optimise: str) -> None:
     check(network_file, accelerator, optimise)
-
-
-@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
-def test_what_operations_touch_is_what_the_checker_sees(
-    model_file: Callable[[str], Path], accelerator: str
-) -> None:
-    artifact = mizzen.compile(model_file("kws_ref_model.tflite"), accelerator, prove="off")
-    (step,) = (step for step in artifact.steps if isinstance(step, NpuStep))
-    program = step.program
-    written = {
-        row.region: merged(np.array([row.offset]), np.array([row.offset + row.size_bytes]))
-        for row in program.inputs
-    }
-    written[0] = merged(np.array([0]), np.array([len(program.constants[0])]))
-    for row in touched(program):
-        for region, bytes_ in row.reads:
-            assert not bytes_ - written[region], "read before it is written"
-        for region, bytes_ in row.writes:
-            written[region] = written.get(region, EMPTY) | bytes_
-    seen = find_hazards(program).written
-    assert {region: list(bytes_.runs) for region, bytes_ in written.items()} == {
-        region: list(runs) for region, runs in seen.items()
-    }
 
 
 def findings(network: bytes) -> list[str]:

@@ -273,10 +273,3 @@ def _moved(sequence: Sequence, index: int, tensor: int, place: Embedding) -> Seq
         if step != index and not isinstance(operation, Copy):
             changes[step] = (with_maps(operation, moved),)
     return freed(replaced(sequence, changes))
-
-
-def copies(sequence: Sequence) -> Iterator[int]:
-    """Return the operations that only move numbers."""
-    for index, operation in enumerate(sequence.operations):
-        if isinstance(operation, Copy) or is_identity(operation):
-            yield index

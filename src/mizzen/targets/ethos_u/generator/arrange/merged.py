@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, UpscaleM
 def merged(sequence: Sequence) -> Sequence:
     """Return a sequence in which copies of rows or columns at equal distances are one operation.
 
-    Vela takes a slice of several axes apart into an operation for each row.
+    Rules copy row by row where a map is mirrored, or resized by a ratio that strides cannot say.
     """
     operations: list[Operation] = []
     index = 0

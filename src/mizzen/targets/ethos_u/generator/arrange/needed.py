@@ -14,10 +14,7 @@ from mizzen.targets.ethos_u.generator.operations import (
 
 
 def needed(sequence: Sequence) -> Sequence:
-    """Return a sequence without what is written to tensors that are not read later.
-
-    Vela computes rows after the last one of some maps.
-    """
+    """Return a sequence without what is written to tensors that are not read later."""
     read = {*sequence.outputs, *sequence.states}
     kept: list[Operation] = []
     for operation in reversed(sequence.operations):

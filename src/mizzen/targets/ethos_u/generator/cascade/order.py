@@ -35,7 +35,7 @@ class _State:
     alive: frozenset[int]
 
 
-def reordered(sequence: Sequence, width: int = WIDTH) -> Sequence:
+def reordered(sequence: Sequence) -> Sequence:
     """Return a sequence that computes the same with less alive at the most, or the sequence.
 
     Operations that touch a tensor keep their order where one of them writes it, and those that
@@ -54,7 +54,7 @@ def reordered(sequence: Sequence, width: int = WIDTH) -> Sequence:
                 known = best.get(following.done)
                 if known is None or search.rank(following) < search.rank(known):
                     best[following.done] = following
-        states = sorted(best.values(), key=search.rank)[:width]
+        states = sorted(best.values(), key=search.rank)[:WIDTH]
     searched, now = search.along(states[0], len(runs)), search.along(search.start(), len(runs))
     if searched.peak_bytes >= now.peak_bytes:
         return sequence

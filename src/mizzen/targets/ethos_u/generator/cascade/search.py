@@ -42,14 +42,13 @@ def peak_bytes(sequence: Operations) -> int:
     return _ChainSearch(sequence, ()).peak(())
 
 
-def cascades(sequence: Operations, goals: Sequence[float] = GOALS) -> tuple[Cascade, ...]:
+def cascades(sequence: Operations) -> tuple[Cascade, ...]:
     """Return sequences that compute the same with less alive at once, the cheapest first.
 
-    goals  shares of what is alive at the most now; a goal that is not reached gives what comes
-           nearest to it
+    A goal that is not reached gives what comes nearest to it.
     """
     search = _ChainSearch(sequence, ())
-    return _found(sequence, search, [int(goal * search.peak(())) for goal in goals])
+    return _found(sequence, search, [int(goal * search.peak(())) for goal in GOALS])
 
 
 def within(

@@ -9,11 +9,11 @@ ALIGNMENT_BYTES = 16
 
 
 class PackedConstants:
-    """Collects bytes in the order in which they are asked for, from an address on."""
+    """Collects bytes in the order in which they are asked for."""
 
-    def __init__(self, start: int = 0) -> None:
+    def __init__(self) -> None:
         self._found: dict[bytes, int] = {}
-        self._size = start
+        self._size = 0
 
     def offset_of(self, data: bytes) -> int:
         """Return where some bytes lie in the region."""
@@ -24,7 +24,7 @@ class PackedConstants:
         return offset
 
     def packed(self) -> npt.NDArray[np.uint8]:
-        """Return the region, uint8 [bytes]; what is before and between is zero."""
+        """Return the region, uint8 [bytes]; what is between is zero."""
         region = np.zeros(self._size, np.uint8)
         for data, offset in self._found.items():
             region[offset : offset + len(data)] = np.frombuffer(data, np.uint8)

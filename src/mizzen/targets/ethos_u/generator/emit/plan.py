@@ -87,7 +87,7 @@ class _Planner:
         self._schedule = schedule
         self._accelerator = accelerator
         self._core: Core = core_of(accelerator)
-        self._constants = PackedConstants(schedule.constants_at)
+        self._constants = PackedConstants()
         sequence = schedule.sequence
         self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
 

@@ -67,7 +67,7 @@ class _Column:
 def with_written_products(sequence: Sequence, accelerator: Accelerator) -> Sequence:
     """Return a sequence that computes the same, products of maps as convolutions.
 
-    Products of few rows or columns, or in other forms than Vela's, stay.
+    Products of few rows or columns, or in other forms than those of rules, stay.
     """
     for start, columns in _products(sequence):
         replaced = _replaced(sequence, start, columns, accelerator)

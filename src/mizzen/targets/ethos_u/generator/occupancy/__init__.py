@@ -1,21 +1,14 @@
-"""What of a schedule takes which bytes and when, and places for it that need the least memory.
+"""Over which inputs the output of an operation may lie.
 
-Tensors and staged constants are blocks from the first to the last item of the schedule that uses
-them. An output may lie over an input that nothing reads afterwards, as far as the writing of its
-blocks falls behind the reading of the input's: the NPU does the blocks of an output row after row,
-so nothing is overwritten that is still read. That saves nearly the smaller of the two maps and
-costs no cycle.
+An output may lie over an input that nothing reads afterwards, as far as the writing of its blocks
+falls behind the reading of the input's: the NPU does the blocks of an output row after row, so
+nothing is overwritten that is still read. That saves nearly the smaller of the two maps and costs
+no cycle.
 
 Blocks must be chosen before, and operations whose channels are done in parts read their input more
-than once, so that nothing can lie over it. It must not know costs, nor how items were chosen.
+than once, so that nothing can lie over it. It must not know costs, nor how blocks were chosen.
 """
 
 from mizzen.targets.ethos_u.generator.occupancy.overlaps import Overlap, overlap
-from mizzen.targets.ethos_u.generator.occupancy.repack import (
-    peak_bytes,
-    repacked,
-    taken_bytes,
-    tensor_blocks,
-)
 
-__all__ = ["Overlap", "overlap", "peak_bytes", "repacked", "taken_bytes", "tensor_blocks"]
+__all__ = ["Overlap", "overlap"]

@@ -1,8 +1,8 @@
 """What the NPU is to do, before it is decided how: operations over tensors, and then a schedule.
 
 A `Sequence` holds operations in an order that is right, over tensors that lie nowhere yet. Rules
-lower a network to one, and a command stream is lifted to one; rewrites make another of it; a search
-gives it a `Schedule`: blocks, layouts, addresses, transfers. What emits words takes the schedule.
+lower a network to one; rewrites make another of it; a search gives it a `Schedule`: blocks,
+layouts, addresses, transfers. What emits words takes the schedule.
 All is plain data of U55 and U65, in elements where a name does not say bytes, and says what
 registers say: scales are multipliers and shifts, not real numbers.
 

@@ -25,7 +25,6 @@ class Schedule:
     layouts, places  of each tensor; None for constants, which are packed as words are written
     items            in the order of the stream; loads of tables are added as words are written
     region_bytes     bytes of each region that is written
-    constants_at     where constants begin in theirs, a multiple of 16 bytes
     """
 
     sequence: Sequence
@@ -35,7 +34,6 @@ class Schedule:
     blobs: tuple[Blob, ...]
     items: tuple[Issue | Fetch, ...]
     region_bytes: dict[int, int]
-    constants_at: int = 0
 
     def __str__(self) -> str:
         """Return its text; `operations.schedule_text` says of what form."""
@@ -47,7 +45,7 @@ class Schedule:
         ends = self.sequence.inputs, self.sequence.outputs
         text = SequenceText(chosen, operations, *ends, list(map(place_text, self.places)))
         lines = chain(
-            region_lines(self.region_bytes, self.constants_at),
+            region_lines(self.region_bytes),
             staging_lines(self.stagings),
             item_lines(self.items, operations, self.blobs, text, set(self.sequence.inputs)),
         )

@@ -47,12 +47,10 @@ def place_text(place: Place | None) -> str:
     return "" if place is None else f"at {_region(place.region)}+{place.offset_bytes}"
 
 
-def region_lines(region_bytes: Mapping[int, int], constants_at: int) -> Iterator[str]:
-    """Yield the sizes of regions, and where constants begin if that is not at 0."""
+def region_lines(region_bytes: Mapping[int, int]) -> Iterator[str]:
+    """Yield the sizes of regions."""
     for region, size_bytes in sorted(region_bytes.items()):
         yield f"region {_region(region)} = {size_bytes} bytes"
-    if constants_at:
-        yield f"constants {place_text(Place(int(RegionIndex.READ_ONLY), constants_at))}"
 
 
 def staging_lines(stagings: Sequence[Staging]) -> Iterator[str]:

@@ -35,16 +35,12 @@ class Partner:
 class Block:
     """Bytes that are taken from the start of step `first` to the end of step `last`.
 
-    alignment     in bytes, of the offset; of one that must lie somewhere it counts for nothing else
-    offset_bytes  where it must lie; None if anywhere
-    partners      blocks that end at the step at which it begins, and over which it may lie
+    partners  blocks that end at the step at which it begins, and over which it may lie
     """
 
     size_bytes: int
     first: int
     last: int
-    alignment: int = ALIGNMENT_BYTES
-    offset_bytes: int | None = None
     partners: tuple[Partner, ...] = ()
 
 
@@ -52,26 +48,16 @@ class Block:
 class Placed:
     """Offsets of blocks in bytes.
 
-    peak_bytes   end of the highest block; sizes count with what alignment adds to them
+    peak_bytes   end of the highest block; sizes count in whole lines
     bound_bytes  a peak below which no placement goes: the largest live set, or more where the
                  search has proved that it cannot be reached
-    end_bytes    end of the highest block without what alignment adds to it
+    end_bytes    end of the highest block, which may be within a line
     """
 
     offsets_bytes: tuple[int, ...]
     peak_bytes: int
     bound_bytes: int
     end_bytes: int
-
-    @property
-    def optimal(self) -> bool:
-        """Whether no placement has a lower peak."""
-        return self.peak_bytes == self.bound_bytes
-
-    @property
-    def gap(self) -> float:
-        """Return by which part of the bound the peak may be too high."""
-        return self.peak_bytes / self.bound_bytes - 1 if self.bound_bytes else 0.0
 
 
 def in_lines(size_bytes: int) -> int:
@@ -83,8 +69,7 @@ def check(blocks: Sequence[Block]) -> None:
     """Refuse blocks that contradict themselves or one another.
 
     Raises:
-        MizzenError: E295 a block is not one, E296 a partner is not one, E297 two blocks must lie
-            in the same bytes at the same time
+        MizzenError: E295 a block is not one, E296 a partner is not one
     """
     for index, block in enumerate(blocks):
         _check_block(index, block)
@@ -96,15 +81,6 @@ def check(blocks: Sequence[Block]) -> None:
                     f"block {index} cannot lie over block {partner.block}: {block}, {other}",
                     rule="a partner ends no later than the other begins",
                 )
-    fixed = [pair for pair in enumerate(blocks) if pair[1].offset_bytes is not None]
-    for position, (index, block) in enumerate(fixed):
-        for other, earlier in fixed[:position]:
-            if _collide(block, earlier, other) and _collide(earlier, block, index):
-                raise fail(
-                    "E297",
-                    f"blocks {other} and {index} lie in the same bytes: {earlier}, {block}",
-                    rule="blocks that are taken at the same step have bytes of their own",
-                )
 
 
 def _check_block(index: int, block: Block) -> None:
@@ -113,33 +89,14 @@ def _check_block(index: int, block: Block) -> None:
         if block.size_bytes < 0
         else "it ends before it begins"
         if block.last < block.first
-        else "its alignment is not a power of two"
-        if block.alignment < 1 or block.alignment & (block.alignment - 1)
-        else "its offset is not aligned"
-        if (block.offset_bytes or 0) % block.alignment or (block.offset_bytes or 0) < 0
         else None
     )
     if problem is not None:
         raise fail(
             "E295",
             f"block {index} is not one: {problem}: {block}",
-            rule="size >= 0, last >= first, an alignment of a power of two, an aligned offset",
+            rule="size >= 0, last >= first",
         )
-
-
-def _collide(one: Block, other: Block, index: int) -> bool:
-    """Return whether a fixed block shares bytes with the one at `index` that it may not share."""
-    if one.last < other.first or other.last < one.first:
-        return False
-    a, b = one.offset_bytes or 0, other.offset_bytes or 0
-    if a >= b + other.size_bytes or b >= a + one.size_bytes:
-        return False
-    return not any(
-        a <= b + partner.reach_bytes
-        or (partner.exact_bytes is not None and a == b + partner.exact_bytes)
-        for partner in one.partners
-        if partner.block == index
-    )
 
 
 def saved_bytes(size: int, other: int, partner: Partner) -> int:
@@ -150,24 +107,9 @@ def saved_bytes(size: int, other: int, partner: Partner) -> int:
     return max(0, size + other - max(size, other + max(0, -reach)))
 
 
-def granule_of(blocks: Sequence[Block]) -> int:
-    """Return the least alignment of blocks that may lie anywhere: where others may begin."""
-    return min((block.alignment for block in blocks if block.offset_bytes is None), default=1)
-
-
-def kept_from_others(block: Block, granule: int) -> tuple[int, int]:
-    """Return the size of a block as it counts, and how far before its bytes that begins.
-
-    Nothing else begins or ends within a granule.
-    """
-    before = (block.offset_bytes or 0) % granule
-    return -(-(block.size_bytes + before) // granule) * granule if block.size_bytes else 0, before
-
-
 def largest_live_set(blocks: Sequence[Block]) -> int:
     """Return the bytes that must be there at one step, blocks over others as they gain most."""
-    granule = granule_of(blocks)
-    sizes = [kept_from_others(each, granule)[0] for each in blocks]
+    sizes = [in_lines(block.size_bytes) for block in blocks]
     change: dict[int, int] = {}
     saved: dict[int, int] = {}
     for block, size in zip(blocks, sizes, strict=True):
@@ -180,11 +122,7 @@ def largest_live_set(blocks: Sequence[Block]) -> int:
         )
         saved[block.first] = saved.get(block.first, 0) + min(size, shared)
     live = 0
-    ends = (
-        (each.offset_bytes or 0) // granule * granule + size
-        for each, size in zip(blocks, sizes, strict=True)
-    )
-    most = max(ends, default=0)
+    most = 0
     for step in sorted(change):
         live += change[step]
         most = max(most, live - saved.get(step, 0))

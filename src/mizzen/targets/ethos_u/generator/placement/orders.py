@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from mizzen.targets.ethos_u.generator.placement.blocks import in_lines
 from mizzen.targets.ethos_u.generator.placement.rows import Rows, forbidden
 
 
@@ -14,12 +15,11 @@ def lowest(table: Rows, order: Iterable[int], placed: Sequence[int | None]) -> l
     """Return offsets of rows: those of `placed`, and each other one in turn as low as it fits."""
     offsets = [-1 if offset is None else offset for offset in placed]
     sizes = table.sizes.tolist()
-    alignments = table.alignments.tolist()
     special = {each for pair in table.reaches for each in pair}
     for index in order:
         if offsets[index] >= 0:
             continue
-        size, alignment = sizes[index], alignments[index]
+        size = sizes[index]
         if index in special:
             gaps = sorted(
                 gap
@@ -38,7 +38,7 @@ def lowest(table: Rows, order: Iterable[int], placed: Sequence[int | None]) -> l
             if at <= low:
                 break
             if at < high:
-                at = -(-high // alignment) * alignment
+                at = in_lines(high)
         offsets[index] = at
     return offsets
 
@@ -77,9 +77,9 @@ def _chains_first(table: Rows) -> Iterator[list[int]]:
         yield np.lexsort((table.firsts, -table.sizes, late, alone)).tolist()
 
 
-def climb(table: Rows, order: Sequence[int], goal: int, tries: int, seed: int) -> list[int]:
+def climb(table: Rows, order: Sequence[int], goal: int, tries: int) -> list[int]:
     """Return the best offsets of a walk over orders that moves rows at the peak to the front."""
-    chance = random.Random(seed)
+    chance = random.Random(0)
     current = list(order)
     best = now = lowest(table, current, table.fixed)
     least = peak = table.peak(now)

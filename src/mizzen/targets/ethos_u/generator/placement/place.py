@@ -21,18 +21,15 @@ def place(
     blocks: Sequence[Block],
     *,
     limit_bytes: int | None = None,
-    seed: int = 0,
     states: int = STATES,
 ) -> Placed:
     """Return where blocks lie, the same for the same arguments.
 
     limit_bytes  a peak that is low enough: nothing lower is looked for
-    seed         of the walk over orders
     states       of the exact search, at most; what is not proved then is told as a gap
 
     Raises:
-        MizzenError: E295 a block is not one, E296 a partner is not one, E297 two fixed blocks lie
-            in the same bytes
+        MizzenError: E295 a block is not one, E296 a partner is not one
     """
     check(blocks)
     table = rows_of(blocks)
@@ -51,15 +48,11 @@ def place(
     if peak > goal and states:
         best, bound = _searched(table, best, bound, goal, states)
     if table.peak(best) > max(goal, bound) and states:
-        walked = climb(table, order, max(goal, bound), states // _STATES_A_WALK, seed)
+        walked = climb(table, order, max(goal, bound), states // _STATES_A_WALK)
         best = min(best, walked, key=table.peak)
-    offsets = tuple(
-        offset if block.offset_bytes is None else block.offset_bytes
-        for offset, block in zip(best, blocks, strict=True)
-    )
-    pairs = zip(offsets, blocks, strict=True)
+    pairs = zip(best, blocks, strict=True)
     ends = (offset + block.size_bytes for offset, block in pairs if block.size_bytes)
-    return Placed(offsets, table.peak(best), bound, max(ends, default=0))
+    return Placed(tuple(best), table.peak(best), bound, max(ends, default=0))
 
 
 def _searched(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from mizzen.targets.ethos_u.generator.placement.blocks import (
+    ALIGNMENT_BYTES,
     Block,
-    granule_of,
-    kept_from_others,
+    in_lines,
     saved_bytes,
 )
 
@@ -23,8 +23,8 @@ Bools = np.ndarray[Any, np.dtype[np.bool_]]
 class Rows:
     """What is placed; a row is a block.
 
-    sizes        up to the least alignment of all, so that nothing is lost by it
-    fixed        offset of a row that has one, down to that alignment; 0 of one without bytes
+    sizes        in whole lines, so that nothing is lost by alignment
+    fixed        0 of a row without bytes, which is in nothing's way; None of others
     meets        rows that are taken at the same step as another: [rows, rows], not themselves
     neighbours   the same as lists
     reaches      of a row, and another that it may lie over: how far after its start it may begin
@@ -35,7 +35,6 @@ class Rows:
     sizes: Int64s
     firsts: Int64s
     lasts: Int64s
-    alignments: Int64s
     fixed: tuple[int | None, ...]
     meets: Bools
     neighbours: tuple[tuple[int, ...], ...]
@@ -50,9 +49,7 @@ class Rows:
 
 def rows_of(blocks: Sequence[Block]) -> Rows:
     """Return blocks as rows, in their order."""
-    granule = granule_of(blocks)
-    kept = [kept_from_others(block, granule) for block in blocks]
-    sizes = [size for size, _ in kept]
+    sizes = [in_lines(block.size_bytes) for block in blocks]
     firsts = np.array([block.first for block in blocks], np.int64)
     lasts = np.array([block.last for block in blocks], np.int64)
     meets = (firsts[:, None] <= lasts) & (firsts <= lasts[:, None])
@@ -63,34 +60,24 @@ def rows_of(blocks: Sequence[Block]) -> Rows:
     for index, block in enumerate(blocks):
         for partner in block.partners:
             other = partner.block
-            shift = kept[other][1] - kept[index][1]
-            reach = (partner.reach_bytes + shift) // granule * granule
+            reach = partner.reach_bytes // ALIGNMENT_BYTES * ALIGNMENT_BYTES
             if meets[index, other] and (saved := saved_bytes(sizes[index], sizes[other], partner)):
                 reaches[index, other] = max(reach, reaches.get((index, other), reach))
                 savings[index] += saved
                 if partner.exact_bytes is not None:
-                    exact[index, other] = partner.exact_bytes + shift
+                    exact[index, other] = partner.exact_bytes
         savings[index] = min(int(savings[index]), sizes[index])
     return Rows(
         np.array(sizes, np.int64),
         firsts,
         lasts,
-        np.array([block.alignment for block in blocks], np.int64),
-        tuple(
-            _start(block, granule) if size or block.offset_bytes else 0
-            for block, size in zip(blocks, sizes, strict=True)
-        ),
+        tuple(None if size else 0 for size in sizes),
         meets,
         tuple(tuple(np.flatnonzero(meeting).tolist()) for meeting in meets),
         reaches,
         exact,
         savings,
     )
-
-
-def _start(block: Block, granule: int) -> int | None:
-    offset = block.offset_bytes
-    return None if offset is None else offset - kept_from_others(block, granule)[1]
 
 
 def forbidden(table: Rows, index: int, other: int, start: int) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mizzen.targets.ethos_u.generator.placement.blocks import ALIGNMENT_BYTES, in_lines
 from mizzen.targets.ethos_u.generator.placement.orders import lowest
 from mizzen.targets.ethos_u.generator.placement.rows import Bools, Int64s, Rows, forbidden
 
@@ -74,18 +75,17 @@ class Search:
         at, self._steps = _steps_that_tell(table)
         self._savings = (table.firsts == at[:, None]) * table.savings
         self._twins = _equal_rows(table)
-        self._obstacles = _obstacles(table)
         # How far above a row that is placed another one begins at least.
         self._above = np.where(table.meets, table.sizes[:, None], -_FAR)
         self._special = np.zeros(len(table.fixed), np.bool_)
         self._special[[each for pair in table.reaches for each in pair]] = True
         self._hard = np.zeros(len(table.fixed), np.bool_)
         self._over = _overlaps(table)
+        self._lying_over = sorted({index for index, _ in self._over})
         for (index, other), reach in table.reaches.items():
             self._above[index, other] = min(-reach, int(table.sizes[index]))
         for index, other in self._over:
             self._above[other, index] = -_FAR
-            self._obstacles.setdefault(index, [])
 
     def run(self, height: int, ranks: Sequence[int], nodes: int) -> Found:
         """Return a placement of at most `height` bytes, or what was proved.
@@ -166,19 +166,17 @@ class Search:
 
     def _raised(self, lows: Int64s, left: Int64s, placed: Sequence[int | None]) -> Int64s:
         """Return offsets that are aligned and clear of what lies higher than the last row."""
-        alignments = self._rows.alignments
-        lows = (lows + alignments - 1) & -alignments
-        if not self._obstacles:
+        lows = -(-lows // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        if not self._lying_over:
             return lows
         free = set(left.tolist())
-        for index, obstacles in self._obstacles.items():
+        for index in self._lying_over:
             if index not in free:
                 continue
-            gaps = sorted([*obstacles, *self._gaps_above(index, free, placed)])
-            at, alignment = int(lows[index]), int(alignments[index])
-            for low, high in gaps:
+            at = int(lows[index])
+            for low, high in sorted(self._gaps_above(index, free, placed)):
                 if low < at < high:
-                    at = -(-high // alignment) * alignment
+                    at = in_lines(high)
             lows[index] = at
         return lows
 
@@ -223,25 +221,21 @@ def _core(table: Rows, height: int) -> tuple[Int64s, list[int]]:
     A row finds one whatever those before it do, if all that they could keep it from is less than
     the offsets that it could have.
     """
-    free = np.array([offset is None for offset in table.fixed], np.bool_)
-    granule = int(table.alignments[free].min(initial=1 << 16))
     left = {each for each, offset in enumerate(table.fixed) if offset is None}
-    fixed = {each for each, offset in enumerate(table.fixed) if offset is not None}
     sizes = table.sizes.tolist()
     special = {each for pair in table.reaches for each in pair}
-    even = table.alignments == granule
     easy: list[int] = []
     waiting = sorted(left)
     while waiting:
         index = waiting.pop()
-        if index not in left or not even[index]:
+        if index not in left:
             continue
-        near = [other for other in table.neighbours[index] if other in left or other in fixed]
+        near = [other for other in table.neighbours[index] if other in left]
         if index in special:
             gaps = (gap for other in near for gap in forbidden(table, index, other, 0))
-            kept = sum(max(0, high - low - granule) for low, high in gaps)
+            kept = sum(max(0, high - low - ALIGNMENT_BYTES) for low, high in gaps)
         else:
-            kept = sum(sizes[other] + sizes[index] - granule for other in near)
+            kept = sum(sizes[other] + sizes[index] - ALIGNMENT_BYTES for other in near)
         if kept <= height - sizes[index]:
             left.remove(index)
             easy.append(index)
@@ -264,16 +258,10 @@ def _steps_that_tell(table: Rows) -> tuple[Int64s, Bools]:
 
 def _equal_rows(table: Rows) -> Int64s:
     """Return for each row the one before it that it cannot be told from, or -1."""
-    seen: dict[tuple[int, int, int, int], int] = {}
+    seen: dict[tuple[int, int, int], int] = {}
     twins = np.full(len(table.fixed), -1, np.int64)
     special = {each for pair in table.reaches for each in pair}
-    keys = zip(
-        table.sizes.tolist(),
-        table.firsts.tolist(),
-        table.lasts.tolist(),
-        table.alignments.tolist(),
-        strict=True,
-    )
+    keys = zip(table.sizes.tolist(), table.firsts.tolist(), table.lasts.tolist(), strict=True)
     for index, key in enumerate(keys):
         if table.fixed[index] is None and index not in special:
             twins[index] = seen.get(key, -1)
@@ -285,18 +273,3 @@ def _overlaps(table: Rows) -> frozenset[tuple[int, int]]:
     """Return rows that may begin where another one ends not yet, though it lies lower."""
     behind = {pair for pair, reach in table.reaches.items() if reach >= 0}
     return frozenset(behind.union(table.exact, ((other, index) for index, other in table.exact)))
-
-
-def _obstacles(table: Rows) -> dict[int, list[tuple[int, int]]]:
-    """Return for rows that meet fixed ones between which offsets they must not begin."""
-    gaps_of: dict[int, list[tuple[int, int]]] = {}
-    for index, neighbours in enumerate(table.neighbours):
-        gaps = [
-            gap
-            for other in neighbours
-            if (at := table.fixed[other]) is not None and table.sizes[other]
-            for gap in forbidden(table, index, other, at)
-        ]
-        if gaps and table.fixed[index] is None:
-            gaps_of[index] = gaps
-    return gaps_of

@@ -54,17 +54,6 @@ class Candidates:
         return Blocking((height, width, depth), self.part_kernel)
 
 
-def candidates(
-    operation: Computation, facts: Facts, accelerator: Accelerator
-) -> tuple[Candidates, ...]:
-    """Return all legal blocks, those of each traversal that is permitted."""
-    demand = demand_of(operation)
-    return tuple(
-        Candidates(part_kernel, possible(facts, demand, part_kernel, accelerator))
-        for part_kernel in traversals(facts)
-    )
-
-
 def possible(facts: Facts, demand: Demand, part_kernel: bool, accelerator: Accelerator) -> Blocks:
     """Return the legal blocks of an operation that its weights are in order for."""
     every = legal(demand, facts.shape, part_kernel, accelerator)

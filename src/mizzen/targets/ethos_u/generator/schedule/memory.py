@@ -15,7 +15,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
     tensors_read,
 )
-from mizzen.targets.ethos_u.generator.placement import Block, Partner, saved_bytes
+from mizzen.targets.ethos_u.generator.placement import Block, Partner, Placed, saved_bytes
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
@@ -75,11 +75,7 @@ def tensor_blocks(
             for other in partners.get(tensor, ())
             if other.block in position
         )
-        pin = storage.pins.get(tensor)
-        block = Block(storage.size_bytes(tensor), span.first, span.last, partners=others)
-        if pin is not None:
-            block = replace(block, alignment=1, offset_bytes=pin.offset_bytes)
-        blocks.append(block)
+        blocks.append(Block(storage.size_bytes(tensor), span.first, span.last, partners=others))
     return tensors, blocks
 
 
@@ -128,3 +124,9 @@ def live_bytes(blocks: Rows[Block], units: int) -> list[int]:
         )
         live[block.first] -= min(shared, block.size_bytes)
     return live
+
+
+def taken_bytes(placed: Placed, sequence: Sequence) -> int:
+    """Return the bytes of a memory with tensors placed: transfers take whole lines of it."""
+    copies = any(isinstance(operation, Copy) for operation in sequence.operations)
+    return placed.peak_bytes if copies else placed.end_bytes

@@ -26,15 +26,12 @@ from mizzen.targets.ethos_u.generator.schedule.units import Costs
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
-SEEN = (Role.INPUT, Role.OUTPUT, Role.STATE)
-"""What the caller sees."""
-
 
 def in_cache(storage: Storage, costs: Costs, limit_bytes: int) -> Storage:
     """Return a storage with tensors in the cache as far as they fit a limit."""
     fast = RegionIndex.SCRATCH_FAST
     for index, tensor in enumerate(storage.sequence.tensors):
-        if tensor.role is Role.SCRATCH and index not in storage.pins:
+        if tensor.role is Role.SCRATCH:
             storage = storage.with_region(index, fast)
     operations = range(len(storage.sequence.operations))
     room = limit_bytes
@@ -51,10 +48,8 @@ def in_cache(storage: Storage, costs: Costs, limit_bytes: int) -> Storage:
         there = [
             tensor
             for tensor, block in zip(tensors, blocks, strict=True)
-            if block.first <= over <= block.last and tensor not in storage.pins
+            if block.first <= over <= block.last
         ]
-        if not there:
-            return storage  # of what must lie there, there is too much
         storage = min(
             (_moved_out(storage, costs, tensor) for tensor in there), key=lambda moved: moved[0]
         )[1]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
-from mizzen.targets.ethos_u.generator.occupancy import taken_bytes
-from mizzen.targets.ethos_u.generator.operations import Place, Schedule, Sequence
+from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.generator.placement import Block, Placed, in_lines, place
 from mizzen.targets.ethos_u.generator.schedule.assembly import assemble
 from mizzen.targets.ethos_u.generator.schedule.divisions import Divider, Planned
 from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.layouts import choose_layouts
+from mizzen.targets.ethos_u.generator.schedule.memory import taken_bytes
 from mizzen.targets.ethos_u.generator.schedule.regions import in_cache, with_copies
 from mizzen.targets.ethos_u.generator.schedule.stages import Ground, Stage
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage, first_storage
@@ -36,10 +35,6 @@ ENDLESS_BYTES = 1 << 40
 """For a memory without a limit."""
 
 
-Pins = Mapping[int, Place]
-"""Where tensors must lie."""
-
-
 class Effort(Enum):
     """How long to look for a better schedule."""
 
@@ -54,16 +49,13 @@ EFFORTS = {Effort.QUICK: QUICK, Effort.FAST: FAST, Effort.THOROUGH: THOROUGH}
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes that each memory may take in all, None for any number; and what must lie somewhere.
+    """Bytes that each memory may take in all, None for any number.
 
     fast_bytes  of the region SCRATCH_FAST, where the arena is not in the memory of the cache
-    inputs, outputs  places of the sequence's, in its order; None for anywhere
     """
 
     scratch_bytes: int | None = None
     fast_bytes: int | None = None
-    inputs: tuple[Place, ...] | None = None
-    outputs: tuple[Place, ...] | None = None
 
     def in_lines(self) -> Limits:
         """Return limits in whole lines of memory, as blocks are placed."""
@@ -71,17 +63,7 @@ class Limits:
             None if limit is None else in_lines(limit)
             for limit in (self.scratch_bytes, self.fast_bytes)
         )
-        return replace(self, scratch_bytes=scratch, fast_bytes=fast)
-
-    def pins(self, sequence: Sequence) -> dict[int, Place]:
-        """Return the places of those tensors of a sequence that must lie somewhere."""
-        ends = (sequence.inputs, self.inputs), (sequence.outputs, self.outputs)
-        return {
-            tensor: place
-            for tensors, places in ends
-            if places is not None
-            for tensor, place in zip(tensors, places, strict=True)
-        }
+        return Limits(scratch, fast)
 
 
 UNLIMITED = Limits()
@@ -98,15 +80,15 @@ def schedule(
     Limits are kept as far as tensors by themselves do; what constants are staged in never goes
     beyond what is the more, the limit or tensors by themselves.
     """
-    costs, pins = Costs(sequence, configuration), limits.pins(sequence)
+    costs = Costs(sequence, configuration)
     limits = limits.in_lines()
     if configuration.mode.spills:
         cache = configuration.arena_cache_size_bytes
         limit = cache if limits.fast_bytes is None else min(cache, limits.fast_bytes)
-        ground, peak = _spilled(costs, configuration, limit, pins)
+        ground, peak = _spilled(costs, configuration, limit)
     else:
         limit = ENDLESS_BYTES if limits.scratch_bytes is None else limits.scratch_bytes
-        laid = _laid_out(costs, limit, pins)
+        laid = _laid_out(costs, limit)
         ground, peak = laid.ground, laid.peak_bytes
     return _staged(ground, max(limit, peak), EFFORTS[effort])
 
@@ -125,11 +107,11 @@ class _Laid:
     free_cycles: float
 
 
-def _laid_out(costs: Costs, limit_bytes: int, pins: Pins) -> _Laid:
+def _laid_out(costs: Costs, limit_bytes: int) -> _Laid:
     """Return the fastest units whose tensors fit a limit if layouts and blocks can do that."""
     tried: list[_Laid] = []
     for price in TENSOR_BYTE_CYCLES:
-        first = first_storage(costs.sequence, costs.machine, pins)
+        first = first_storage(costs.sequence, costs.machine)
         storage = choose_layouts(first, costs, price)
         laid = _measured(storage, costs, limit_bytes)
         tried.append(laid)
@@ -182,14 +164,14 @@ def _crowded(ground: Ground, limit_bytes: int) -> list[int]:
 
 
 def _spilled(
-    costs: Costs, configuration: EthosUConfiguration, limit_bytes: int, pins: Pins
+    costs: Costs, configuration: EthosUConfiguration, limit_bytes: int
 ) -> tuple[Ground, int]:
     """Return a ground whose tensors lie in the cache as far as they fit, and their peak."""
-    storage = in_cache(first_storage(costs.sequence, costs.machine, pins), costs, limit_bytes)
+    storage = in_cache(first_storage(costs.sequence, costs.machine), costs, limit_bytes)
     sequence = with_copies(costs.sequence, costs, storage, limit_bytes)
     if sequence is not costs.sequence:
         costs = Costs(sequence, configuration)
-    storage = in_cache(first_storage(sequence, costs.machine, pins), costs, ENDLESS_BYTES)
+    storage = in_cache(first_storage(sequence, costs.machine), costs, ENDLESS_BYTES)
     storage = in_cache(choose_layouts(storage, costs), costs, limit_bytes)
     ground = Ground(storage, costs)
     _, blocks = ground.stage({}).blocks(costs.staging_region)

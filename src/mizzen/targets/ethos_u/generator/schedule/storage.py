@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
@@ -12,7 +10,6 @@ from mizzen.targets.ethos_u.generator.operations import (
     Computation,
     Copy,
     Map,
-    Place,
     Pooling,
     Role,
     Sequence,
@@ -24,22 +21,15 @@ from mizzen.targets.ethos_u.judge.timing.machine import Bus, Machine
 from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
-NOWHERE: Mapping[int, Place] = MappingProxyType({})
-"""No tensor must lie anywhere."""
-
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Layouts and regions of all tensors of a sequence.
-
-    pins  where some of them must lie
-    """
+    """Layouts and regions of all tensors of a sequence."""
 
     sequence: Sequence
     machine: Machine
     layouts: tuple[Layout, ...]
     regions: tuple[RegionIndex, ...]
-    pins: Mapping[int, Place]
 
     def with_layout(self, tensor: int, layout: Layout) -> Storage:
         """Return the same with another layout of one tensor."""
@@ -89,20 +79,15 @@ class Storage:
         )
 
 
-def first_storage(
-    sequence: Sequence, machine: Machine, pins: Mapping[int, Place] = NOWHERE
-) -> Storage:
+def first_storage(sequence: Sequence, machine: Machine) -> Storage:
     """Return a storage with all that is free as bricks, unless bricks would be mostly empty."""
     free = free_tensors(sequence)
     layouts = tuple(
         tensor.layout or (_first_layout(tensor.shape[2]) if free[index] else Layout.NHWC)
         for index, tensor in enumerate(sequence.tensors)
     )
-    regions = tuple(
-        RegionIndex(pins[index].region) if index in pins else RegionIndex.SCRATCH
-        for index in range(len(sequence.tensors))
-    )
-    return Storage(sequence=sequence, machine=machine, layouts=layouts, regions=regions, pins=pins)
+    regions = (RegionIndex.SCRATCH,) * len(sequence.tensors)
+    return Storage(sequence=sequence, machine=machine, layouts=layouts, regions=regions)
 
 
 def _first_layout(depth: int) -> Layout:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.operations import (
-    Blocking,
     Computation,
     Convolution,
     Elementwise,
@@ -30,10 +29,8 @@ from mizzen.targets.ethos_u.generator.shared_buffer.cores import (
     OUTPUT_BANKS,
     TABLE_BANKS,
     Core,
-    core_of,
 )
 from mizzen.targets.ethos_u.machine.commands_values import AccFormat, PoolingMode, UpscaleMode
-from mizzen.targets.ethos_u.machine.config import Accelerator
 
 Ints = npt.NDArray[np.int64]
 N = TypeVar("N", int, Ints)
@@ -135,15 +132,6 @@ class Parts:
     ib_end: int
     ab_start: int
     ifm2_ib_start: int | None = None
-
-
-def fit(operation: Computation, blocking: Blocking, accelerator: Accelerator) -> Parts | None:
-    """Return how the buffer is divided for a block of an operation; None if it does not fit.
-
-    Raises E285 for an accelerator that has no such buffer.
-    """
-    core = core_of(accelerator)
-    return parts_of(demand_of(operation), blocking.block, blocking.part_kernel, core)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -3,7 +3,7 @@
 A blob is bound to the block depth, the traversal and the channels that it was made for: the machine
 walks weights in the order of its blocks, and a stream made for another block decodes to the wrong
 places. `blob` puts the parts of a blob together; `order` says where each weight of a stream
-belongs, both ways.
+belongs.
 
 The format leaves much to what writes it. `coding` says what there is to choose: slices, how weights
 are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by price,
@@ -21,7 +21,6 @@ from mizzen.targets.ethos_u.generator.weights.order import (
     microblock_depth,
     orders_of,
     places,
-    restore,
 )
 from mizzen.targets.ethos_u.generator.weights.written import (
     LEAST_BYTE,
@@ -43,5 +42,4 @@ __all__ = [
     "microblock_depth",
     "orders_of",
     "places",
-    "restore",
 ]

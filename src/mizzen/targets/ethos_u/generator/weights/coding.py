@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 CODES = 512
 """Codes there are: eight bits of magnitude, and the sign; 1 is a second zero, not used."""
-LARGEST_PALETTE = 32
 LARGEST_OFFSET = 31
 LARGEST_QUOTIENT = 31
 """Of a symbol by its divisor."""

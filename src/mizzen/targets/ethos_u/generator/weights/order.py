@@ -9,14 +9,13 @@ Ref: verified against `ethosu.mlw_codec.reorder_encode` of Vela 5.2.0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
 WINDOW = 8
@@ -165,110 +164,3 @@ def _axis(extent: int, axis: int, step: int = 1) -> npt.NDArray[np.int64]:
     shape = [1] * 8
     shape[axis] = extent
     return (np.arange(extent) * step).reshape(shape)
-
-
-def restore(
-    streams: Sequence[npt.NDArray[np.int16]], orders: Sequence[StreamOrder]
-) -> npt.NDArray[np.int16]:
-    """Return the weights [O, kernel height, kernel width, I] of one decoded stream for each core.
-
-    Raises E283 for a stream that is too short, or not zero where padding is.
-    """
-    depth = sum(order.shape[0] for order in orders)
-    whole = np.zeros((depth, *orders[0].shape[1:]), np.int16)
-    for core, (values, order) in enumerate(zip(streams, orders, strict=True)):
-        whole[core :: len(orders)] = _restored(values, order)
-    return whole
-
-
-def _restored(values: npt.NDArray[np.int16], order: StreamOrder) -> npt.NDArray[np.int16]:
-    channels, block = order.shape[0], order.block_depth
-    weights = np.zeros(order.shape, np.int16)
-    whole = channels - channels % block
-    used = 0
-    # All blocks are alike, but the last one if it has fewer channels.
-    for first, depth in ((0, block), (whole, channels - whole)):
-        blocks = (whole if first < whole else channels - whole) // max(1, depth)
-        if not blocks:
-            continue
-        each = sum(count * size for count, size, _ in _inputs(order, depth))
-        if len(values) < used + blocks * each:
-            raise _misfit(
-                f"a weight stream must hold {used + blocks * each} weights here, not {len(values)}"
-            )
-        part = values[used : used + blocks * each].reshape(blocks, each)
-        target = weights[first : first + blocks * depth]
-        target.reshape(blocks, depth, *order.shape[1:])[...] = _of_blocks(part, order, depth)
-        used += blocks * each
-    if np.count_nonzero(values) != np.count_nonzero(weights):
-        raise _misfit("padding in a weight stream must be zero, and is not")
-    return weights
-
-
-def _misfit(message: str) -> MizzenError:
-    return fail(
-        "E283",
-        message,
-        rule=RULE,
-        help="the stream was made for another block depth or traversal",
-    )
-
-
-def _windows(order: StreamOrder) -> list[tuple[int, int, int, int]]:
-    """Return row, column, height and width of the parts of the kernel, as they are walked."""
-    _, height, width, _ = order.shape
-    lines, columns = (WINDOW // step for step in order.dilation)
-    return [
-        (y, x, min(lines, height - y), min(columns, width - x))
-        for y in range(0, height, lines)
-        for x in range(0, width, columns)
-    ]
-
-
-def _inputs(order: StreamOrder, depth: int) -> list[tuple[int, int, int]]:
-    """Return runs of like blocks of inputs: how many, weights and microblocks in each.
-
-    The weights are those of `depth` channels. Where the whole kernel of few channels comes first,
-    the last block has as many microblocks as it needs.
-    """
-    inner = 1 if order.depthwise else IFM_MICROBLOCK
-    blocks, rest = divmod(order.shape[3], order.ifm_block)
-    full = order.ifm_block // inner
-    runs = [(blocks, full)] if blocks else []
-    if rest:
-        runs.append((1, -(-rest // inner) if order.part_kernel else full))
-    step, outputs = order.element_step, -(-depth // order.microblock) * order.microblock
-    elements = sum(-(-h * w // step) * step for _, _, h, w in _windows(order))
-    return [(count, elements * outputs * units * inner, units) for count, units in runs]
-
-
-def _of_blocks(
-    values: npt.NDArray[np.int16], order: StreamOrder, depth: int
-) -> npt.NDArray[np.int16]:
-    """Return the weights [blocks, depth, kernel height, kernel width, I] of like blocks."""
-    _, height, width, inputs = order.shape
-    blocks, microblock, step = len(values), order.microblock, order.element_step
-    inner = 1 if order.depthwise else IFM_MICROBLOCK
-    units = -(-depth // microblock)
-    parts: list[npt.NDArray[np.int16]] = []
-    at = 0
-    for count, size, steps in _inputs(order, depth):
-        run = values[:, at : at + count * size].reshape(blocks, count, size)
-        at += count * size
-        made = np.empty((blocks, units, microblock, height, width, count, steps, inner), np.int16)
-        used = 0
-        for y, x, lines, columns in _windows(order):
-            taken = -(-lines * columns // step) * step
-            end = used + taken * units * microblock * steps * inner
-            window, used = run[:, :, used:end], end
-            if order.part_kernel:
-                shape, axes = (steps, units, taken, microblock, inner), (0, 3, 5, 4, 1, 2, 6)
-            else:
-                shape, axes = (units, taken, steps, microblock, inner), (0, 2, 5, 3, 1, 4, 6)
-            seen = window.reshape(blocks, count, *shape).transpose(axes)[:, :, :, : lines * columns]
-            made[:, :, :, y : y + lines, x : x + columns] = seen.reshape(
-                (blocks, units, microblock, lines, columns, count, steps, inner)
-            )
-        parts.append(made.reshape(blocks, units * microblock, height, width, -1)[:, :depth])
-    whole = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
-    return whole[..., :inputs]

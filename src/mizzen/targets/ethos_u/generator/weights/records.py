@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
 from mizzen.targets.ethos_u.generator.operations import ChannelScales
@@ -46,29 +45,3 @@ def encode_scales(scales: ChannelScales, origin: Origin | None = None) -> bytes:
 def _bytes(values: np.ndarray, count: int) -> np.ndarray:
     """Return the lowest bytes of 64-bit numbers, two's complement: uint8 [n, count]."""
     return np.ascontiguousarray(values, "<i8").view(np.uint8).reshape(-1, 8)[:, :count]
-
-
-def decode_scales(records: bytes, channels: int) -> ChannelScales:
-    """Return the scales in the records of some channels. E283 if there are fewer."""
-    if len(records) < channels * RECORD_BYTES:
-        raise fail(
-            "E283",
-            f"the scale records of {channels} channels must have {channels * RECORD_BYTES} bytes, "
-            f"not {len(records)}",
-            rule="bias and scale records, Ethos-U55/U65",
-        )
-    fields = np.frombuffer(records, np.uint8, channels * RECORD_BYTES).reshape(-1, RECORD_BYTES)
-    biases = _number(fields[:, :BIAS_BYTES])
-    sign = np.int64(1) << (8 * BIAS_BYTES - 1)
-    return ChannelScales(
-        (biases ^ sign) - sign,
-        _number(fields[:, BIAS_BYTES:-1]),
-        (fields[:, -1] & ((1 << SHIFT_BITS) - 1)).astype(np.int64),
-    )
-
-
-def _number(columns: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return 64-bit numbers of which the lowest bytes are given."""
-    whole = np.zeros((len(columns), 8), np.uint8)
-    whole[:, : columns.shape[1]] = columns
-    return whole.view("<i8")[:, 0].astype(np.int64)

@@ -10,18 +10,6 @@ judges what they agree on. So it must not import `sim`, nor anything that emits.
 """
 
 from mizzen.targets.ethos_u.judge.hazards.checker import HazardReport, find_hazards
-from mizzen.targets.ethos_u.judge.hazards.contents import Surroundings, alone
-from mizzen.targets.ethos_u.judge.hazards.intervals import EMPTY, Intervals, merged
-from mizzen.targets.ethos_u.judge.hazards.touched import Touched, touched
+from mizzen.targets.ethos_u.judge.hazards.contents import Surroundings
 
-__all__ = [
-    "EMPTY",
-    "HazardReport",
-    "Intervals",
-    "Surroundings",
-    "Touched",
-    "alone",
-    "find_hazards",
-    "merged",
-    "touched",
-]
+__all__ = ["HazardReport", "Surroundings", "find_hazards"]

@@ -43,20 +43,7 @@ class Surroundings:
 
     held: Mapping[int, Ranges]
     final: frozenset[int]
-    kept: frozenset[int] = frozenset()
-
-
-def alone(program: Program, kept: frozenset[int]) -> Surroundings:
-    """Return the surroundings of a program that has its memory for itself.
-
-    kept  places, among its inputs, of those that something reads after it
-    """
-    held: dict[int, list[tuple[int, int]]] = {}
-    for tensor in program.inputs:
-        held.setdefault(tensor.region, []).append(
-            (tensor.offset, tensor.offset + tensor.size_bytes)
-        )
-    return Surroundings(held, frozenset(range(len(program.outputs))), kept)
+    kept: frozenset[int]
 
 
 class Contents:

@@ -380,8 +380,3 @@ def _busy(facts: Facts, sides: Blocks, part_kernel: bool, machine: Machine) -> C
     waits = np.where(deep == 1, steps, (steps - 1) * deep)
     delay = np.where(plane == 1, pause_cycles(facts, accelerator) * waits, 0)
     return np.maximum(slot * plane * steps * deep + delay, decode * steps * deep).astype(np.float64)
-
-
-def port_cycles(bytes_: float, bus: Bus) -> float:
-    """Return for how long a transfer of so many bytes in one run has a bus."""
-    return bytes_ / (bus.bytes_per_cycle * min(1.0, max(bytes_, 1.0) / bus.burst_bytes))
