@@ -24,7 +24,6 @@ from fuzz_judge import SEED, Verdict, accelerators, options_of
 from fuzz_modules import Random
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.options import CompileOptions
-from mizzen.compiler.proof.difference import Difference
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.proof.regions import prove_region
 from mizzen.compiler.torch.compile import assemble
@@ -137,7 +136,7 @@ def _regions(lowered: Lowered, code: Mapping[Any, Any], number: int) -> Iterator
         found = prove_region(region, extract(lowered.graph, groups, "module"), proof).wrong
         if found is not None:
             kinds = ", ".join(dict.fromkeys(str(lowered.origins[row].kind) for row in groups))
-            said = str(found) if isinstance(found, Difference) else found.diagnostic.message
+            said = found.diagnostic.message if isinstance(found, MizzenError) else str(found)
             yield f"region of {kinds}: {said}"
 
 
