@@ -219,4 +219,4 @@ def test_operators_of_tflite_keep_their_names_options_and_own_state(models: Path
     assert noise.reads[-1] == state.read
     assert state.initial.dtype == np.uint32
     assert isinstance(dict(noise.arguments)["custom_options"], bytes)
-    assert dict(kernels["tflite::MUL"].arguments)["fused_activation_function"] == 0
+    assert dict(kernels["tflite::DIV"].arguments)["fused_activation_function"] == 0

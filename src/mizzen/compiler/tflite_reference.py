@@ -73,8 +73,8 @@ class Kernels:
         What an operator keeps beside `state` is as it is before the first inference.
         """
         note, tensors = note_of(operation), self._model.main.tensors
-        if not note.inputs:
-            return self._curve(note, operation).run(list(operands), count), {}
+        if operands and not note.inputs:
+            return self._within(note, operation, operands, count), {}
         taken = self._model.main.present(self._model.main.operators[note.operator].inputs)
         kept = [tensor.index for tensor in taken if tensor.variable and tensor.index in state]
         part, kernels = self._part(note, kept)
@@ -93,6 +93,15 @@ class Kernels:
             else np.zeros((count, *result.shape), result.dtype.numpy)  # nothing reads it
             for index, result in zip(note.outputs, operation.results, strict=True)
         ], {index: made[index] for index in kept}
+
+    def _within(
+        self, note: Note, operation: Custom, operands: Sequence[Array], count: int
+    ) -> list[Array]:
+        """Compute what is a part of an operator: a conversion to a wider type, or a curve."""
+        if operation.operator_name.endswith(".CAST"):
+            (result,) = operation.results
+            return [array.astype(result.dtype.numpy) for array in operands]
+        return self._curve(note, operation).run(list(operands), count)
 
     def _curve(self, note: Note, operation: Custom) -> HostKernels:
         """Return what computes a curve of 16 bits that is a part of an operator.

@@ -1,7 +1,9 @@
 """Hold the constants of a stream to the network's: weights, biases, scales, tables.
 
-What a generator says of its stream (`targets.ethos_u.judge.witness`) is taken as it is: that the
-stream does it is for others. It must not know the generator.
+Rounding may hide a wrong constant from every input that is tried, so constants are compared by
+themselves: the numbers that a generator says it has put into its stream
+(`targets.ethos_u.judge.witness`) with those of the graph. That the stream has them is for others.
+It must not know the generator.
 """
 
 from mizzen.compiler.ethos_u.constants.judging import Judged, judged

@@ -61,7 +61,8 @@ def _paths(operation: Operation) -> Iterator[list[Operation]]:
     backward: list[Operation] = []
     first = operation
     while len(backward) < MOST_STEPS and isinstance(first, (*MOVES, *FUNCTIONS)):
-        made = first.operands[0].producer
+        source, *_ = first.operands
+        made = source.producer
         if made is None or made.kind in ("CONST", "CONST_SHAPE"):
             break
         backward.append(made)
@@ -88,7 +89,7 @@ def _of_path(path: list[Operation]) -> Iterator[Bytes]:
 
 
 def _entries(path: list[Operation]) -> Iterator[Bytes]:
-    taken = path[0].operands[0]
+    taken, *_ = path[0].operands
     if taken.dtype is not DType.INT8:
         return
     numbers: Array = np.arange(-128, 128).astype(np.int8)
