@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.ethos_u.search import judging
 from mizzen.conformance.cases import cases
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import Maker
 from mizzen.targets.ethos_u.generator.emit import emit
-from mizzen.targets.ethos_u.machine.commands import decode, encode
+from mizzen.targets.ethos_u.machine.commands import Arch, decode, encode
+from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode
 from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 
 from ...differential.test_found_by_fuzzing import (  # noqa: TID252 tests are no package with a name
@@ -127,6 +129,42 @@ def test_a_square_whose_scale_vanishes_is_zero() -> None:
     artifact = compiled(data)
     assert {device for _, device in regions(artifact)} == {"NPU"}
     assert same_as_kernels(data, artifact)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0, 1.7])
+def test_a_slope_of_16_bits_is_one_operation(alpha: float) -> None:
+    net = NetworkBuilder("slope")
+    x, y = (net.tensor(name, (1, 40, 82, 16), "int16", 0.0016) for name in ("x", "y"))
+    net.operator("LEAKY_RELU", [x], [y], ("LeakyReluOptions", {"alpha": alpha}))
+    data = net.finish([x], [y])
+    artifact = compiled(data)
+    (step,) = artifact.steps
+    assert isinstance(step, NpuStep)
+    modes = [
+        command.values["elementwise_mode"]
+        for command in decode(step.program.words, Arch.U55)
+        if command.name == "OP_ELEMENTWISE"
+    ]
+    assert modes == [ElementwiseMode.LRELU]
+    assert same_as_kernels(data, artifact)
+
+
+def test_a_transposed_convolution_to_a_computed_shape_is_on_the_npu() -> None:
+    """The file says the shape of its output too, and its NPU operator is of that."""
+    net, rng = NetworkBuilder("decoder"), np.random.default_rng(4)
+    shape = net.tensor("shape", (4,), "int32")
+    x = net.tensor("x", (1, 4, 5, 8), "int8", 0.02, 3)
+    weights = net.constant("weights", rng.integers(-99, 100, (4, 2, 2, 8)).astype(np.int8), 0.01)
+    y = net.tensor("y", (1, 8, 10, 4), "int8", 0.05, -2)
+    options = {"padding": 1, "stride_w": 2, "stride_h": 2}
+    net.operator("TRANSPOSE_CONV", [shape, weights, x], [y], ("TransposeConvOptions", options))
+    data = net.finish([shape, x], [y])
+    artifact = compiled(data)
+    assert {device for _, device in regions(artifact)} == {"NPU"}
+    given = rng.integers(-128, 128, (3, 1, 4, 5, 8)).astype(np.int8)
+    sizes = np.tile(np.array([1, 8, 10, 4], np.int32), (3, 1))
+    (wanted,) = CpuKernels(data).run([sizes, given])
+    assert np.array_equal(np.asarray(artifact.run(sizes, given)).ravel(), wanted.ravel())
 
 
 def convolution() -> bytes:

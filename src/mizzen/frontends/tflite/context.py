@@ -27,8 +27,8 @@ INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT
 SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE", "SHAPE"})
 """Operators whose outputs may be of another type than their inputs."""
 
-KNOWN_FROM = {"RESHAPE": 1}
-"""Inputs of operators from which on they only say what the file says of the output."""
+SAID = {"RESHAPE": (1,), "TRANSPOSE_CONV": (0,)}
+"""Places of inputs that only say what the file says of the output."""
 
 DOMAIN = "tflite"
 """Domain of the CUSTOM operations that are operators of TFLite."""
@@ -121,7 +121,8 @@ class Context:
     def _need_integers(self, operator: Operator) -> None:
         """Refuse an operator on other numbers, or on nothing: TOSA has no empty tensors."""
         types: set[FileType] = set()
-        given = operator.inputs[: KNOWN_FROM.get(operator.kind)]
+        said = SAID.get(operator.kind, ())
+        given = (index for place, index in enumerate(operator.inputs) if place not in said)
         taken = [index for index in given if index in self.value_of]
         for index in (*taken, *operator.outputs):
             tensor = self.tensors[index]

@@ -37,6 +37,7 @@ from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, type_o
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, number, numbers, rounding_of
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.slopes import slope_of
 from mizzen.targets.ethos_u.generator.lower.views import Ints, View, planes
 from mizzen.targets.ethos_u.generator.operations import Activation, Elementwise, Map, Scalar, Scale
 from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, IfmScaleMode, RoundMode
@@ -208,8 +209,14 @@ def whole(value: Value) -> Operand:
 
 @rule(Add, Sub)
 def total(site: Site) -> Node:
-    """ADD or SUB."""
+    """ADD or SUB; an ADD that is a slope below zero is LRELU."""
     finish = site.finish(scales=True)
+    slope = slope_of(site.operation)
+    if slope is not None and finish.is_identity and finish.dtype is DType.INT16:
+        operand = operand_of(slope.source)
+        if operand.dtype is DType.INT16 and operand.power == 0:
+            plan = Plan(ElementwiseMode.LRELU, (operand,), finish, slope.scale, slope.rounding)
+            return _node(site, plan)
     mode = KINDS[type(site.operation)]
     first, second = (operand_of(value) for value in site.operation.operands)
     scaled = _sum_scales(first, second)
