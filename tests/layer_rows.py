@@ -94,6 +94,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends",
         "mizzen.frontends.torch.operators",
     ),
+    "mizzen.frontends.onnx": ("mizzen.diagnostics",),
     "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.quantize": (
         "mizzen.diagnostics",
