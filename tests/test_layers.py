@@ -40,7 +40,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # Third-party packages that cost time to import, or are not everywhere: inside functions only.
 HEAVY = {
     "PIL", "ai_edge_litert", "ai_edge_quantizer", "elftools", "ethosu", "jinja2", "onnx",
-    "onnxruntime", "ortools", "pymetis", "ray", "rich", "sklearn", "tflite_micro", "torch", "torchao", "unicorn",
+    "onnxruntime", "ortools", "pymetis", "ray", "rich", "sklearn",
+    "tflite_micro", "torch", "torchao", "unicorn",
 }  # fmt: skip
 # The one package all of whose files but the first extend classes of theirs.
 MADE_OF_TORCH = "mizzen.quantize."
