@@ -84,6 +84,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
     ),
+    "mizzen.frontends.arrangement": (
+        "mizzen.graph",
+        "mizzen.ops",
+    ),
+    "mizzen.frontends.quantized": (
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.frontends",
+        "mizzen.frontends.arrangement",
+    ),
     "mizzen.frontends.torch.operators": (),
     "mizzen.frontends.torch": (
         "mizzen.diagnostics",
@@ -92,6 +102,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.frontends",
+        "mizzen.frontends.arrangement",
+        "mizzen.frontends.quantized",
         "mizzen.frontends.torch.operators",
     ),
     "mizzen.frontends.onnx": ("mizzen.diagnostics",),
