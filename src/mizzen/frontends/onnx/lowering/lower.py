@@ -14,7 +14,6 @@ from typing import Any
 
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.onnx.lowering.call import OnnxCall, within
-from mizzen.frontends.onnx.lowering.constants import carried
 from mizzen.frontends.onnx.lowering.context import (
     DEQUANTIZE_LINEAR,
     QUANTIZE_LINEAR,
@@ -100,9 +99,6 @@ def _take(context: Context, node: Node, result: Result) -> None:
 
 
 def _operator(context: Context, node: Node) -> Result:
-    constant = carried(context, node)
-    if constant is not None:
-        return constant
     context.group_of[node] = context.groups.new()
     return lowering_of(node)(OnnxCall(context, node))
 
