@@ -326,7 +326,9 @@ def test_what_is_refused_has_a_reason(name: str) -> None:
     assert layer.reason() == reason
 
 
-def after(kind: str, inputs: Sequence[Any], *further: tuple[str, Sequence[Array]]) -> Network:
+def after(
+    kind: str, inputs: Sequence[Any], *further: tuple[str, Sequence[Array | np.float32]]
+) -> Network:
     """Return a layer with operators behind it, all in floating point but for the ends."""
     layer = Layer(kind, inputs, Scale(0.041, 3))
     network = layer.network()
