@@ -15,18 +15,19 @@ from mizzen.frontends.quantized.scales import typed
 from mizzen.frontends.quantized.terms import Pending, Plain, Quantized, Real, Target, Term
 from mizzen.graph import DType, Value, integer_range
 
-EDGES: dict[str, Callable[[Array, int], Array]] = {
-    "reflect": lambda places, extent: _mirrored(places, extent),
-    "edge": lambda places, extent: places.clip(0, extent - 1),
-    "wrap": lambda places, extent: places % extent,
-}
-"""Borders made of the tensor's own elements: places beyond the edges to those inside."""
-
 
 def _mirrored(places: Array, extent: int) -> Array:
     period = max(2 * (extent - 1), 1)
     turned = places % period
     return np.minimum(turned, period - turned) if extent > 1 else np.zeros_like(places)
+
+
+EDGES: dict[str, Callable[[Array, int], Array]] = {
+    "reflect": _mirrored,
+    "edge": lambda places, extent: places.clip(0, extent - 1),
+    "wrap": lambda places, extent: places % extent,
+}
+"""Borders made of the tensor's own elements: places beyond the edges to those inside."""
 
 
 def concatenated(call: OnnxCall) -> Term:
