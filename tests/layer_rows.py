@@ -107,7 +107,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends.quantized",
         "mizzen.frontends.torch.operators",
     ),
-    "mizzen.frontends.onnx": ("mizzen.diagnostics",),
+    "mizzen.frontends.onnx.operators": (),
+    "mizzen.frontends.onnx": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.frontends",
+        "mizzen.frontends.arrangement",
+        "mizzen.frontends.quantized",
+        "mizzen.frontends.onnx.operators",
+    ),
     "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.quantize": (
         "mizzen.diagnostics",
