@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeGuard
 
 from mizzen.artifact.host_steps import (
@@ -48,7 +47,7 @@ class TorchLowering:
         """Group to the node that it is named by."""
         return self.lowered.origins
 
-    @cached_property
+    @property
     def states(self) -> tuple[Array, ...]:
         """What the buffers that the program changes are at first."""
         program = self.lowered.program
