@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "artifact",
         metavar="ARTIFACT",
         help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; with --between, a network "
-        "that is not compiled: a quantised .tflite or .pt2 file, or a .tosa file",
+        "that is not compiled: a quantised .tflite, .onnx or .pt2 file, or a .tosa file",
     )
     parser.add_argument("--listing", action="store_true", help="list every command")
     parser.add_argument(

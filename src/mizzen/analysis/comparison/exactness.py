@@ -16,9 +16,10 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import load
 from mizzen.artifact.program import OPERANDS
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
-from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
+from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, front_end_for, source_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
 from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
 from mizzen.report.comparison import (
     Comparison,
@@ -155,15 +156,16 @@ def sides(
 
     Of a network of several subgraphs it is each, the main one first.
     """
-    data, name = file_of(model)
-    front_end = front_end_of(data, name)
+    source = source_of(model)
+    data, name = source.data, source.name
+    front_end = front_end_for(source, target)
     if front_end is TFLITE:
         from mizzen.artifact.steps import read_network
 
-        compiled = compile_file(data, name, target, on_progress)
+        compiled = compile_file(source, target, on_progress)
         return list(_subgraphs(read_network(data, name), target, compiled, artifact))
     if front_end is TOSA:
-        return [_tosa(data, name, target, artifact, on_progress)]
+        return [_tosa(source, target, artifact, on_progress)]
     if front_end is PYTORCH:
         from mizzen.analysis.comparison.program import program_beside
 
@@ -212,8 +214,7 @@ def tflite_beside(
 
 
 def _tosa(
-    data: bytes,
-    name: str,
+    source: Source,
     target: ResolvedTarget,
     artifact: Artifact | None,
     on_progress: ProgressCallback | None,
@@ -221,9 +222,9 @@ def _tosa(
     from mizzen.analysis.comparison.tosa import TosaComparison
     from mizzen.frontends.tosa import read
 
-    compiled = compile_file(data, name, target, on_progress)
+    compiled = compile_file(source, target, on_progress)
     given, constants = _beside(artifact, compiled)
-    return TosaComparison(name, read(data, name), given, constants)
+    return TosaComparison(source.name, read(source.data, source.name), given, constants)
 
 
 def _beside(
