@@ -84,6 +84,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
     ),
+    "mizzen.frontends.arrangement": (
+        "mizzen.graph",
+        "mizzen.ops",
+    ),
+    "mizzen.frontends.quantized": (
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.frontends",
+        "mizzen.frontends.arrangement",
+    ),
     "mizzen.frontends.torch.operators": (),
     "mizzen.frontends.torch": (
         "mizzen.diagnostics",
@@ -92,9 +102,20 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.frontends",
+        "mizzen.frontends.arrangement",
+        "mizzen.frontends.quantized",
         "mizzen.frontends.torch.operators",
     ),
-    "mizzen.frontends.onnx": ("mizzen.diagnostics",),
+    "mizzen.frontends.onnx.operators": (),
+    "mizzen.frontends.onnx": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.frontends",
+        "mizzen.frontends.arrangement",
+        "mizzen.frontends.quantized",
+        "mizzen.frontends.onnx.operators",
+    ),
     "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.quantize": (
         "mizzen.diagnostics",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import image
 from mizzen.frontends.torch.call import Call
-from mizzen.frontends.torch.movement import image
 from mizzen.graph import ResizeMode, Value
 from mizzen.ops.image import NUMERATOR
 

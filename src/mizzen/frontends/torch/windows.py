@@ -16,21 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.call import Call, Term
-from mizzen.frontends.torch.movement import (
+from mizzen.frontends.arrangement.movement import (
     Pads,
     channels_first,
     concat,
-    cuts_of,
     fit,
     image,
     padded,
-    pads_of,
-    pair,
-    regular_step,
     sliced,
-    window_pair,
 )
+from mizzen.frontends.torch.call import Call, Term
+from mizzen.frontends.torch.movement import cuts_of, pads_of, pair, regular_step, window_pair
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import concat, reshape, sliced, tiled, transposed
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, cast, filled, sum_type
 from mizzen.frontends.torch.fp_lowering.fp_lower import Context, Fixed, FpCall, array_of
@@ -21,7 +22,6 @@ from mizzen.frontends.torch.fp_lowering.fp_reduction import (
     scaling_of,
     softmax_of,
 )
-from mizzen.frontends.torch.movement import concat, reshape, sliced, tiled, transposed
 from mizzen.frontends.torch.operators import overload_of
 from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.windows import (

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.arrangement.movement import permuted, reshape
 from mizzen.frontends.torch.call import Arguments
-from mizzen.frontends.torch.choice import reduced
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, filled, mul, square, sub
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall, Result
-from mizzen.frontends.torch.movement import permuted, reshape
 from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.windows import Pool, Window, adaptive, averaged, window_count
 from mizzen.graph import DType, Value

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import channels_first, reshape
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import filled
 from mizzen.frontends.torch.fp_lowering.fp_convolution import multiplied
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
-from mizzen.frontends.torch.movement import channels_first, reshape
 from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.resize import Dimension, dimensions, resizing
 from mizzen.graph import ResizeMode, Value

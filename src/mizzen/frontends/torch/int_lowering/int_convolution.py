@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import reshape
+from mizzen.frontends.quantized.scales import requantize
+from mizzen.frontends.quantized.terms import Pending, Real, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    requantize,
-)
-from mizzen.frontends.torch.movement import need_batch, reshape
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.movement import need_batch
 from mizzen.frontends.torch.program import Array
 from mizzen.frontends.torch.windows import (
     POINTWISE,

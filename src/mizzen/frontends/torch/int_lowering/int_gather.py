@@ -12,22 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.lookup import elements, numbered, taken, written
+from mizzen.frontends.arrangement.movement import concat, lifted, permuted, reshape, sliced, tiled
+from mizzen.frontends.quantized.terms import Integers, Term, Wide
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Integers,
-    Term,
-    Wide,
-)
-from mizzen.frontends.torch.lookup import elements, numbered, taken, written
-from mizzen.frontends.torch.movement import concat, lifted, permuted, reshape, sliced, tiled
-from mizzen.frontends.torch.narrowing import (
-    SOURCE,
-    Bound,
-    found_below,
-    is_narrowing,
-    is_widening,
-)
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.narrowing import SOURCE, Bound, found_below, is_narrowing, is_widening
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder

@@ -16,17 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.choice import reduced
-from mizzen.frontends.torch.int_lowering.int_context import (
-    Constant,
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    requantize,
-    rescale,
-)
-from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, multiplied, number
+from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.quantized.scales import requantize, rescale
+from mizzen.frontends.quantized.sums import Sums, looked_up, multiplied, number
+from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder

@@ -12,24 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.int_lowering.int_context import (
-    Constant,
-    IntCall,
-    Real,
-    Result,
-    Target,
-    as_target,
-    requantize,
-)
+from mizzen.frontends.arrangement.movement import concat, reshape, sliced
+from mizzen.frontends.quantized.elementwise import combine, multiply
+from mizzen.frontends.quantized.functions import narrow_table
+from mizzen.frontends.quantized.scales import as_target, requantize
+from mizzen.frontends.quantized.tables import Tables, tables_of, wide_table, wide_target
+from mizzen.frontends.quantized.terms import Constant, Real, Target
+from mizzen.frontends.torch.int_lowering.int_context import IntCall, Result
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS
-from mizzen.frontends.torch.int_lowering.int_elementwise import combine, multiply, narrow_table
-from mizzen.frontends.torch.int_lowering.int_tables import (
-    Tables,
-    tables_of,
-    wide_table,
-    wide_target,
-)
-from mizzen.frontends.torch.movement import concat, reshape, sliced
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Quantization, Value
 from mizzen.ops import Builder

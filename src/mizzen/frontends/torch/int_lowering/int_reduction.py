@@ -8,20 +8,13 @@ from math import prod
 
 import numpy as np
 
-from mizzen.frontends.torch.choice import amax, amin, reduced
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    Term,
-    Wide,
-    as_target,
-    requantize,
-)
+from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.arrangement.movement import channels_first, image, permuted, reshape
+from mizzen.frontends.quantized.scales import as_target, centered, requantize
+from mizzen.frontends.quantized.terms import Pending, Real, Target, Term, Wide
+from mizzen.frontends.torch.choice import amax, amin
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_convolution import ACCUMULATORS, IntLayer
-from mizzen.frontends.torch.int_lowering.int_elementwise import centered
-from mizzen.frontends.torch.movement import channels_first, image, permuted, reshape
 from mizzen.frontends.torch.windows import POINTWISE, Window, adaptive, averaged
 from mizzen.graph import DType, Value
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from mizzen.frontends.arrangement.movement import channels_first
+from mizzen.frontends.quantized.scales import as_target, rescale
+from mizzen.frontends.quantized.terms import Pending, Real, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    as_target,
-    rescale,
-)
-from mizzen.frontends.torch.movement import channels_first
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.resize import Resizing, resizing
 from mizzen.graph import ResizeMode, Value
 

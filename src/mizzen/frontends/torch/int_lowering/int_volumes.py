@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Pending, Real, Target
-from mizzen.frontends.torch.int_lowering.int_convolution import layer_of, weight_of
-from mizzen.frontends.torch.movement import (
+from mizzen.frontends.arrangement.movement import (
     channels_first,
     concat,
     fit,
     image,
-    need_batch,
     padded,
-    pads_of,
     permuted,
     reshape,
     sliced,
 )
+from mizzen.frontends.quantized.terms import Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_convolution import layer_of, weight_of
+from mizzen.frontends.torch.movement import need_batch, pads_of
 from mizzen.frontends.torch.windows import channels_last_kernel
 from mizzen.graph import Value
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
-from mizzen.frontends.torch.movement import permuted, reshape, same_rank
-from mizzen.frontends.torch.program import Array
+from mizzen.frontends.arrangement.movement import permuted, reshape, same_rank
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -61,7 +61,7 @@ def numbered(b: Builder, indices: Sequence[Value], sizes: Sequence[int]) -> Valu
 def elements(b: Builder, index: Value, axis: int, shape: Sequence[int]) -> Value:
     """Return the places, among all elements of `shape`, of an index of `axis` in each element."""
     strides = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    base: Array = np.zeros(index.shape, np.int64)
+    base: npt.NDArray[np.int64] = np.zeros(index.shape, np.int64)
     for dim, places in enumerate(np.indices(index.shape)):
         base = base + (0 if dim == axis else places * strides[dim])
     stride = _number(b, strides[axis])
