@@ -85,6 +85,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.ops",
     ),
     "mizzen.frontends.arrangement": (
+        "mizzen.frontends",
         "mizzen.graph",
         "mizzen.ops",
     ),

@@ -88,12 +88,12 @@ def padded(b: Builder, value: Value, border: Sequence[int], filling: Value) -> V
     return b("PAD", value, b.shape(border), filling, quantization=value.quantization)
 
 
-def image(b: Builder, value: Value, spatial: int) -> Value:
-    """Return [N,C,H,W], [C,H,W], [N,C,W] or [C,W] as [N,H,W,C]; `spatial` is 2 or 1."""
-    shape = value.shape if value.type.rank == spatial + 2 else (1, *value.shape)
-    if spatial == 1:
-        shape = (*shape[:2], 1, shape[2])
-    return transposed(b, reshape(b, value, shape), TO_CHANNELS_LAST)
+def image(b: Builder, value: Value) -> Value:
+    """Return [N,C,H,W] or [N,C,W] as [N,H,W,C]."""
+    batch, channels, *extents = value.shape
+    lines, columns = (1, *extents)[-2:]
+    source = reshape(b, value, (batch, channels, lines, columns))
+    return transposed(b, source, TO_CHANNELS_LAST)
 
 
 def channels_first(b: Builder, value: Value, shape: Sequence[int]) -> Value:

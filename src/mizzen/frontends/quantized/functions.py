@@ -18,7 +18,7 @@ from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
 Function = Callable[[Array], Array]
-"""Returns real results of real numbers, float32."""
+"""Returns real results of real numbers."""
 
 Steps = Callable[[Array, Target], Array]
 """Returns real numbers in steps of a target's scale."""

@@ -11,7 +11,7 @@ from math import frexp
 import numpy as np
 
 from mizzen.frontends.quantized.terms import Array, Real, Target
-from mizzen.graph import DType, RoundingMode, Value, integer_range
+from mizzen.graph import DType, Quantization, RoundingMode, Value, integer_range
 from mizzen.ops import Builder
 
 MULTIPLIER_BITS = 31
@@ -90,6 +90,12 @@ def requantize(
 def as_target(b: Builder, x: Real, target: Target) -> Value:
     """Return a real tensor's integers for a target."""
     return requantize(b, x.value, x.scale, target, x.zero_point)
+
+
+def widened(b: Builder, x: Real) -> Real:
+    """Return the same numbers in 16 bits, without zero point."""
+    quantization = Quantization((x.scale,), (0,))
+    return Real(as_target(b, x, Target(DType.INT16, quantization, *integer_range(DType.INT16))))
 
 
 def clamped(b: Builder, value: Value, target: Target) -> Value:

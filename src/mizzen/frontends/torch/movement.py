@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
 from mizzen.frontends.arrangement.movement import (
-    Pads,
     concat,
     cropped,
     edged,
@@ -27,70 +24,9 @@ from mizzen.frontends.arrangement.movement import (
     stepped,
     tiled,
 )
-from mizzen.frontends.torch.call import TRAINING, Arguments, Call, Move, Term
+from mizzen.frontends.torch.call import TRAINING, Call, Move, Term
 from mizzen.graph import Value
 from mizzen.ops import Builder
-
-
-def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Return the numbers for height and width; one dimension is the width."""
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return lead, int(items[0])
-    return int(items[0]), int(items[1])
-
-
-def pads_of(
-    padding: Sequence[int] | int | str,
-    spatial: int,
-    kernel: tuple[int, int],
-    dilation: tuple[int, int],
-) -> Pads:
-    """Return top, bottom, left, right."""
-    if padding == "valid":
-        return 0, 0, 0, 0
-    if padding == "same":
-        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
-        before = [extent // 2 for extent in total]
-        return before[0], total[0] - before[0], before[1], total[1] - before[1]
-    assert not isinstance(padding, str)
-    items = [padding] if isinstance(padding, int) else list(padding)
-    if len(items) == 1:
-        items = [0 if spatial == 1 else items[0], items[0]]
-    return items[0], items[0], items[1], items[1]
-
-
-def need_batch(call: Arguments, rank: int) -> None:
-    """Refuse a node whose operator is for images or rows and whose input is a single one."""
-    call.need(
-        len(call.shape_of(call.first)) == rank,
-        "its input has no batch dimension",
-        "add a batch dimension of 1 to the model's input",
-    )
-
-
-def window_pair(
-    value: Sequence[int] | int, is_line: bool = False, lead: int = 1
-) -> tuple[int, int]:
-    """Return the numbers for height and width; one number is both, or that of one row."""
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return (lead if is_line else int(items[0])), int(items[0])
-    return int(items[0]), int(items[1])
-
-
-def cuts_of(extent: int, count: int) -> list[tuple[int, int]]:
-    """Return the start and end of each part, as PyTorch cuts them."""
-    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
-
-
-def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return size and step if all parts have the same; parts of one place have no step."""
-    sizes = {end - start for start, end in cuts}
-    steps = set(np.diff([start for start, _ in cuts]).tolist())
-    if len(sizes) > 1 or len(steps) > 1 or 0 in steps:
-        return None
-    return sizes.pop(), int(steps.pop()) if steps else 1
 
 
 def by_axis(amounts: Sequence[int], rank: int) -> list[int]:

@@ -216,3 +216,11 @@ def from_runtime(network: Network, inputs: Mapping[str, Array]) -> list[Array]:
     session = onnxruntime.InferenceSession(network.data, options, ["CPUExecutionProvider"])
     results: Any = session.run(None, dict(inputs))
     return list(results)
+
+
+def float_model(network: Network, inputs: Mapping[str, Array]) -> list[Array]:
+    """Return what ONNX's own NumPy implementation computes in float32."""
+    from onnx.reference import ReferenceEvaluator
+
+    results: Any = ReferenceEvaluator(network.proto).run(None, dict(inputs))
+    return list(results)

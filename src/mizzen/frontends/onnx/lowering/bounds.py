@@ -27,17 +27,17 @@ def clip(call: OnnxCall) -> Term:
     return bounded(call, min(low, high), high)
 
 
-def bounded(call: OnnxCall, low: float, high: float) -> Term:
-    """Clamp to bounds: part of the computation that it follows, else one of its own."""
-    term = call.term(0)
+def bounded(call: OnnxCall, low: float, high: float, index: int = 0) -> Term:
+    """Clamp an input to bounds: part of the computation that it follows, else one of its own."""
+    term = call.term(index)
     if isinstance(term, (Quantized, Plain)) and call.dtype.kind in "iu":
-        return _whole(call, term.value, low, high)
-    function = call.function(0)
+        return _whole(call, term.value, low - call.offset(index), high - call.offset(index))
+    function = call.function(index)
     if function is not None:
         _remember(call, function, low, high)
     if isinstance(term, Pending):
         return term.clamped(low, high)
-    x = call.real(0)
+    x = call.real(index)
     return Pending(lambda target: as_target(call.b, x, target), call.shape).clamped(low, high)
 
 
@@ -52,14 +52,12 @@ def _remember(call: OnnxCall, function: Function, low: float, high: float) -> No
 
 def _whole(call: OnnxCall, value: Value, low: float, high: float) -> Term:
     """Clamp integers that stand for nothing but themselves."""
-    dtype, offset = value.dtype, call.offset(0)
+    dtype = value.dtype
     call.need(
         dtype in (DType.INT8, DType.INT16), f"it is of {call.dtype.name}, which no NPU clamps"
     )
     least, greatest = integer_range(dtype)
-    bounds = [
-        int(min(max(np.clip(bound, -1e9, 1e9) - offset, least), greatest)) for bound in (low, high)
-    ]
+    bounds = [int(np.clip(bound, least, greatest)) for bound in (low, high)]
     if bounds == [least, greatest]:
         return Quantized(value)
     return Quantized(call.b("CLAMP", value, min_val=bounds[0], max_val=bounds[1]))

@@ -205,7 +205,7 @@ def _need_zero_of_32_bits(parameters: Parameters, dtype: DType) -> None:
 
 def _quantized(context: Context, node: Node, value: Value, own: Quantization) -> Value:
     """Return integers that stand for real numbers as a node says."""
-    if value.quantization is None and value.producer is not None:
+    if value.quantization is None:
         value.type = value.type.quantized(own)
     if value.quantization == own:
         return value
