@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 from mizzen.cli.layout import read_size
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.compiler.proof.options import Effort
-from mizzen.compiler.source import read_shapes
+from mizzen.compiler.source import Extents, read_shapes
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Keywords(TypedDict):
     target_options: dict[str, str]
     prove: str
     allow_inexact: bool
-    shapes: dict[str, tuple[int, ...]]
+    shapes: Extents
 
 
 def add_configuration_options(parser: argparse.ArgumentParser, action: str = "store") -> None:

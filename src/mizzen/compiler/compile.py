@@ -179,7 +179,7 @@ def _compile_exported(
 
 
 def _is_onnx(data: bytes, name: str) -> bool:
-    from mizzen.frontends.onnx.reading import is_onnx
+    from mizzen.frontends.onnx.recognising import is_onnx
 
     return is_onnx(data, name)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from mizzen.diagnostics import MizzenError, fail
 
 Shapes = Mapping[str, int | Sequence[int]]
-"""What a user says of open extents: of an input, or of an extent that the network names."""
+"""What a user says of open extents: the shape of an input, or an extent that has a name."""
 
-Extents = dict[str, tuple[int, ...]]
+Extents = dict[str, int | tuple[int, ...]]
 """The same, checked."""
 
 
@@ -39,14 +39,15 @@ def checked(shapes: Shapes | None) -> Extents:
     return {name: _extents(name, said) for name, said in (shapes or {}).items()}
 
 
-def _extents(name: str, said: int | Sequence[int]) -> tuple[int, ...]:
+def _extents(name: str, said: int | Sequence[int]) -> int | tuple[int, ...]:
     try:
-        several = tuple(map(index, said)) if isinstance(said, Sequence) else (index(said),)
+        extents = tuple(map(index, said)) if isinstance(said, Sequence) else index(said)
     except TypeError:
         raise _malformed(f"{name}={said!r}") from None
-    if not name or not several or min(several) < 1 or isinstance(said, str):
+    several = extents if isinstance(extents, tuple) else (extents,)
+    if not name or any(extent < 1 for extent in several):
         raise _malformed(f"{name}={said!r}")
-    return several
+    return extents
 
 
 def read_shapes(texts: Sequence[str]) -> Extents:
@@ -57,7 +58,8 @@ def read_shapes(texts: Sequence[str]) -> Extents:
         extents = said.split(",")
         if not name.strip() or not all(_is_extent(each.strip()) for each in extents):
             raise _malformed(text)
-        shapes[name.strip()] = tuple(map(int, extents))
+        several = tuple(map(int, extents))
+        shapes[name.strip()] = several if len(several) > 1 else several[0]
     return shapes
 
 

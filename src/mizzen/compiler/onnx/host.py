@@ -59,9 +59,7 @@ class OnnxLowering:
     @property
     def group_of_place(self) -> Mapping[int, int]:
         """A node's place in the user's file to its group."""
-        return {
-            node.index: group for group, nodes in self.lowered.nodes.items() for node in nodes
-        }
+        return {node.index: group for group, nodes in self.lowered.nodes.items() for node in nodes}
 
     def is_edge(self, operation: Operation) -> TypeGuard[Custom]:
         """Whether an operation only brings numbers into the form that an NPU takes, or gives."""

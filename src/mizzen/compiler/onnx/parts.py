@@ -16,7 +16,6 @@ import numpy as np
 from mizzen.artifact.onnx_steps import is_convertible
 from mizzen.frontends.onnx.lowering.lowered import Lowered
 from mizzen.frontends.onnx.model import ONNX, Array, Model, Node, TensorType
-from mizzen.frontends.onnx.writing import submodel
 from mizzen.graph import Value
 
 
@@ -35,9 +34,7 @@ def cut(lowered: Lowered, inputs: Sequence[Value], outputs: Sequence[Value]) -> 
 
 
 class _Cut:
-    def __init__(
-        self, lowered: Lowered, inputs: Sequence[Value], outputs: Sequence[Value]
-    ) -> None:
+    def __init__(self, lowered: Lowered, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
         self.model = lowered.model
         self.name_of = lowered.name_of
         self.inputs = inputs
@@ -59,6 +56,8 @@ class _Cut:
         begins = {taken[name] for name in names}
         before = [node for node in self.before if node.inputs[0] in begins]
         model = self._with_own()
+        from mizzen.frontends.onnx.writing import submodel
+
         network = submodel(
             model,
             (*before, *nodes, *self.after),
