@@ -67,8 +67,8 @@ def node_of(message: Message, place: int, body: Body, draft: Draft, beside: Besi
     """Take a node of a body; its tensors get the names that they have outside."""
     index = place if body.index is None else body.index
     kind = message.get("op_type", "")
-    outputs = list(message.get("output", ()))
-    named = message.get("name") or next((name for name in outputs if name), "")
+    outputs: list[str] = list(message.get("output", ()))
+    named: str = message.get("name") or next((name for name in outputs if name), "")
     name = named if body.index is None else f"{body.prefix}/{named}"
     origin = Origin(model=draft.file, operator=index, kind=kind, name=name)
     for output in outputs:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.onnx.draft import changed, made
-from mizzen.frontends.onnx.model import Model, Node
+from mizzen.frontends.onnx.model import ONNX, Model, Node
 from mizzen.frontends.onnx.normalising import Normalising
-from mizzen.frontends.onnx.schemas import FORMS, since
+from mizzen.frontends.onnx.schemas import FORMS, oldest_opset
 from mizzen.frontends.onnx.tensors import wrong
 
 
@@ -24,8 +24,8 @@ def finished(
     constants = {name: value for name, value in draft.constants.items() if name in used}
     made_here = {name for node in nodes for name in node.outputs if name}
     types = {name: draft.types[name] for name in (*inputs, *constants, *made_here, *outputs)}
-    opset = max(FORMS, *(since(node.kind, draft.opset) or 0 for node in nodes if not node.domain)) \
-        if nodes else FORMS  # fmt: skip
+    opsets = [oldest_opset(node, draft.opset) for node in nodes if node.domain == ONNX]
+    opset = max([FORMS, *opsets])
     return Model(draft.file, opset, tuple(nodes), inputs, outputs, types, constants, said)
 
 

@@ -51,10 +51,20 @@ def newest_opset() -> int:
     return onnx.defs.onnx_opset_version()
 
 
-def since(kind: str, opset: int) -> int | None:
-    """Say from which version on an operator is as it is in a version; None if it has none."""
-    schema = _schema(kind, opset)
-    return None if schema is None else schema.since_version
+def oldest_opset(node: Node, opset: int) -> int:
+    """Say the oldest version of ONNX's operators that has a node's form.
+
+    opset  the version that the node is of; its form may be newer than `FORMS`
+    """
+    schema = _schema(node.kind, min(FORMS, opset))
+    is_older = (
+        schema is not None
+        and schema.attributes.keys() >= node.attributes.keys()
+        and len(node.inputs) <= schema.max_input
+        and len(node.outputs) <= schema.max_output
+    )
+    schema = schema if is_older else _schema(node.kind, opset)
+    return opset if schema is None else schema.since_version
 
 
 def _schema(kind: str, opset: int) -> Any:
@@ -209,12 +219,18 @@ def tensor_message(name: str, value: Array) -> Any:
     )
 
 
+def input_message(name: str, type: TensorType) -> Any:
+    """Make the declaration of a tensor as ONNX's package has it."""
+    import onnx.helper
+
+    return onnx.helper.make_tensor_value_info(name, NUMBER_OF[type.dtype], type.shape)
+
+
 def node_message(node: Node) -> Any:
     """Make a node as ONNX's package has it."""
     import onnx
 
     return onnx.NodeProto(
-        name=node.name,
         op_type=node.kind,
         domain=node.domain,
         input=node.inputs,
@@ -224,6 +240,7 @@ def node_message(node: Node) -> Any:
 
 
 def _attribute(name: str, value: Any) -> Any:
+    """Make an attribute; what type it is of, a value says."""
     import onnx
 
     kinds = onnx.AttributeProto
