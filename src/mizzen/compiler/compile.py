@@ -23,6 +23,7 @@ from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signa
 from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
+from mizzen.frontends.foreign import not_read_folder
 from mizzen.frontends.tflite import Model, require_quantized
 from mizzen.report import CompileReport
 
@@ -71,6 +72,8 @@ def source_of(model: str | PathLike[str] | bytes) -> Source:
         form = front_end_of(Source(model, ""))
         return Source(model, UNNAMED.get(form.name, UNNAMED[TFLITE.name]))
     path = Path(model)
+    if path.is_dir():
+        raise not_read_folder(str(path), frozenset(each.name for each in path.iterdir()))
     try:
         return Source(path.read_bytes(), path.name, path.parent)
     except (OSError, ValueError) as error:

@@ -44,8 +44,8 @@ def _extents(name: str, said: int | Sequence[int]) -> int | tuple[int, ...]:
         extents = tuple(map(index, said)) if isinstance(said, Sequence) else index(said)
     except TypeError:
         raise _malformed(f"{name}={said!r}") from None
-    several = extents if isinstance(extents, tuple) else (extents,)
-    if not name or any(extent < 1 for extent in several):
+    several = (extents,) if isinstance(extents, int) else extents
+    if not name or min(several, default=1) < 1:
         raise _malformed(f"{name}={said!r}")
     return extents
 
@@ -58,8 +58,8 @@ def read_shapes(texts: Sequence[str]) -> Extents:
         extents = said.split(",")
         if not name.strip() or not all(_is_extent(each.strip()) for each in extents):
             raise _malformed(text)
-        several = tuple(map(int, extents))
-        shapes[name.strip()] = several if len(several) > 1 else several[0]
+        several = [int(each) for each in extents]
+        shapes[name.strip()] = several[0] if len(several) == 1 else tuple(several)
     return shapes
 
 

@@ -24,8 +24,7 @@ FROM_KERAS = (
     f"tf.keras.models.load_model({{name!r}})); {TO_TFLITE}"
 )
 FROM_SAVED = (
-    "in Python: converter = tf.lite.TFLiteConverter.from_saved_model("
-    f"{{name!r}}); {TO_TFLITE}"
+    f"in Python: converter = tf.lite.TFLiteConverter.from_saved_model({{name!r}}); {TO_TFLITE}"
 )
 FROM_TORCH = (
     "in Python, with the module that the weights are for: mizzen.torch.compile(model, (example,), "
@@ -56,8 +55,8 @@ def _begins(*starts: bytes) -> Callable[[bytes, str], bool]:
 
 
 def _archive_of(*members: bytes) -> Callable[[bytes, str], bool]:
-    return lambda data, name: data.startswith(b"PK") and any(
-        member in data[:LOOKED_AT] for member in members
+    return lambda data, name: (
+        data.startswith(b"PK") and any(member in data[:LOOKED_AT] for member in members)
     )
 
 
@@ -104,6 +103,12 @@ def not_read(data: bytes, name: str, otherwise: str) -> MizzenError:
 
     otherwise  what is wrong where the form is not known either
     """
+    if name.lower().endswith(".onnx"):
+        return fail(
+            "E101",
+            f"{name} must be compiled to be executed or looked into, and is an ONNX network",
+            help=f"mizzen compile {name}",
+        )
     for form in FORMS:
         if form.recognises(data, name):
             return fail(

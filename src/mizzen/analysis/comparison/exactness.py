@@ -16,7 +16,15 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import load
 from mizzen.artifact.program import OPERANDS
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
-from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, front_end_for, source_of
+from mizzen.compiler.compile import (
+    ONNX,
+    PYTORCH,
+    TFLITE,
+    TOSA,
+    compile_file,
+    front_end_for,
+    source_of,
+)
 from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.source import Source
@@ -110,7 +118,7 @@ def compare(
     """Compile a network, execute the artifact, and hold each layer against the reference.
 
     A `.tflite` is held against TensorFlow Lite Micro's kernels, a `.tosa` against TOSA's meaning, a
-    `.pt2` against the converted PyTorch program. The keywords are those of `mizzen.compile`.
+    `.pt2` against the converted PyTorch program, an `.onnx` against ONNX Runtime. The keywords are those of `mizzen.compile`.
 
     artifact  what was compiled before, by any compiler; None to compile `model` now
 
@@ -170,9 +178,13 @@ def sides(
         from mizzen.analysis.comparison.program import program_beside
 
         return [program_beside(data, name, target, artifact, on_progress)]
+    if front_end is ONNX:
+        from mizzen.analysis.comparison.onnx import onnx_beside
+
+        return [onnx_beside(source, target, artifact, on_progress)]
     raise fail(
         "E489",
-        f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is not one",
+        f"a model must be a .tflite, .onnx, .tosa or .pt2 to have a reference, and {name} is not one",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
 

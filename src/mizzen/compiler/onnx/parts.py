@@ -16,6 +16,7 @@ import numpy as np
 from mizzen.artifact.onnx_steps import is_convertible
 from mizzen.frontends.onnx.lowering.lowered import Lowered
 from mizzen.frontends.onnx.model import ONNX, Array, Model, Node, TensorType
+from mizzen.frontends.onnx.writing import submodel
 from mizzen.graph import Value
 
 
@@ -56,8 +57,6 @@ class _Cut:
         begins = {taken[name] for name in names}
         before = [node for node in self.before if node.inputs[0] in begins]
         model = self._with_own()
-        from mizzen.frontends.onnx.writing import submodel
-
         network = submodel(
             model,
             (*before, *nodes, *self.after),
@@ -75,7 +74,7 @@ class _Cut:
         )
 
     def _taken(self, name: str, value: Value) -> str:
-        """Return the part's name of what it takes, made real numbers where the network has those."""
+        """Return the part's name of what it takes, and make real numbers of it where need be."""
         if self._is_same(name, value):
             return name
         integers, parameters = self._integers(f"{name}:integers", value)
