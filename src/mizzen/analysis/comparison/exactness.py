@@ -118,7 +118,8 @@ def compare(
     """Compile a network, execute the artifact, and hold each layer against the reference.
 
     A `.tflite` is held against TensorFlow Lite Micro's kernels, a `.tosa` against TOSA's meaning, a
-    `.pt2` against the converted PyTorch program, an `.onnx` against ONNX Runtime. The keywords are those of `mizzen.compile`.
+    `.pt2` against the converted PyTorch program, an `.onnx` against ONNX Runtime. The keywords are
+    those of `mizzen.compile`.
 
     artifact  what was compiled before, by any compiler; None to compile `model` now
 
@@ -184,7 +185,7 @@ def sides(
         return [onnx_beside(source, target, artifact, on_progress)]
     raise fail(
         "E489",
-        f"a model must be a .tflite, .onnx, .tosa or .pt2 to have a reference, and {name} is not one",
+        f"a model must be a .tflite, .onnx, .tosa or .pt2 to have a reference, and {name} is none",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
 
