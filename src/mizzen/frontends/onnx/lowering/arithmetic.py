@@ -256,7 +256,7 @@ def _with_bias(call: OnnxCall) -> Pending | None:
         if call.kind == "Sub" and index:
             return None
         call.term(index)
-        bias = -term.real if call.kind == "Sub" else term.real
+        bias = Constant(-term.real) if call.kind == "Sub" else term
         return take(bias) if call.shape_of(index) == call.shape else None
     return None
 

@@ -74,7 +74,7 @@ class Context:
         self.group_of: dict[Node, int] = {}
         self.refusals: dict[Node, NodeRefusal] = {}
         self.functions: dict[str, Function] = {}
-        self.sums: dict[str, Callable[[Array], Pending]] = {}
+        self.sums: dict[str, Callable[[Constant], Pending | None]] = {}
         self.producer = {name: node for node in model.nodes for name in node.outputs if name}
         self._place = {node: place for place, node in enumerate(model.nodes)}
         self._host_nodes: dict[int, tuple[Node, ...]] = {}
