@@ -373,12 +373,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler.torch": (
         "mizzen.diagnostics",
-        "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.partition",
-        "mizzen.report",
-        "mizzen.frontends.tflite",
         "mizzen.frontends.torch",
         "mizzen.frontends.torch.operators",
         "mizzen.quantize",
