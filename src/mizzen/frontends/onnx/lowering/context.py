@@ -118,6 +118,16 @@ class Context:
             self._constants[key] = value
         return self._constants[key]
 
+    def standing(self, value: Value, own: Quantization, node: Node) -> Value:
+        """Return integers that stand for real numbers as a node says; one tensor has one way."""
+        if value.quantization is None:
+            value.type = value.type.quantized(own)
+        if value.quantization == own:
+            return value
+        if node not in self.group_of:
+            self.group_of[node] = self.groups.new()
+        return self.builder(node)("IDENTITY", value, quantization=own)
+
     def add_input(self, name: str) -> None:
         """Let the graph take a tensor."""
         type = graph_type(self.model.types[name], name, Origin(model=self.model.name))
