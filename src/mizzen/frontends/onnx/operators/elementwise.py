@@ -32,6 +32,4 @@ ELEMENTWISE: tuple[Operator, ...] = (
     Operator("Div", "arithmetic:div"),
     Operator("Max", "arithmetic:maximum"),
     Operator("Min", "arithmetic:minimum"),
-    Operator("Cast", "conversions:cast"),
-    Operator("CastLike", "conversions:cast", 15),
 )
