@@ -22,7 +22,7 @@ def quantized(
     limits: tuple[int, int],
     axis: int,
 ) -> Array:
-    """Quantise an array to integers within limits; in parts, as each takes several times its size."""
+    """Quantise an array to integers within limits; in parts, as that takes several times a part."""
     spread, offset = along(scale, x, axis), along(_zeros(zero, scale), x, axis)
     result = np.empty(x.shape, dtype)
     lead = x.shape[0] if x.ndim else 1

@@ -74,6 +74,11 @@ def _text(value: Any) -> str:
     return str(value or b"", "utf-8")
 
 
+def _texts(value: Any) -> tuple[str, ...]:
+    texts: list[Any] = value or []
+    return tuple(_text(text) for text in texts)
+
+
 def _integers(value: Any) -> tuple[int, ...]:
     return tuple(int(number) for number in numbers(value or [], np.int64))
 
@@ -88,5 +93,5 @@ _PLAIN: Mapping[int, tuple[str, Callable[[Any], Any]]] = {
     3: ("s", _text),
     6: ("floats", _reals),
     7: ("ints", _integers),
-    8: ("strings", lambda value: tuple(_text(text) for text in value or [])),
+    8: ("strings", _texts),
 }

@@ -10,6 +10,7 @@ from mizzen.frontends.onnx.attributes import Given, attributes_of
 from mizzen.frontends.onnx.draft import Draft
 from mizzen.frontends.onnx.external import Beside
 from mizzen.frontends.onnx.model import ONNX, Array, Node
+from mizzen.frontends.onnx.schemas import FORMS
 from mizzen.frontends.onnx.tensors import NARROW, dense, of_sparse, wrong
 from mizzen.frontends.onnx.wire import Message
 
@@ -44,7 +45,7 @@ class Body:
     @property
     def opset(self) -> int:
         """The version of ONNX's own operators."""
-        return self.opsets.get(ONNX, 1)
+        return self.opsets.get(ONNX, FORMS)
 
 
 def domain_of(message: Message) -> str:
@@ -66,8 +67,9 @@ def key_of(message: Message, kind: str) -> FunctionKey:
 def node_of(message: Message, place: int, body: Body, draft: Draft, beside: Beside) -> Node:
     """Take a node of a body; its tensors get the names that they have outside."""
     index = place if body.index is None else body.index
-    kind = message.get("op_type", "")
-    outputs: list[str] = list(message.get("output", ()))
+    kind: str = message.get("op_type", "")
+    inputs: list[str] = message.get("input", [])
+    outputs: list[str] = message.get("output", [])
     named: str = message.get("name") or next((name for name in outputs if name), "")
     name = named if body.index is None else f"{body.prefix}/{named}"
     origin = Origin(model=draft.file, operator=index, kind=kind, name=name)
@@ -82,7 +84,7 @@ def node_of(message: Message, place: int, body: Body, draft: Draft, beside: Besi
         kind,
         domain_of(message),
         name,
-        tuple(body.names.get(text, text) if text else "" for text in message.get("input", ())),
+        tuple(body.names.get(text, text) if text else "" for text in inputs),
         tuple(body.names[text] if text else "" for text in outputs),
         attributes,
     )

@@ -248,6 +248,10 @@ def _sigmoid(x: Array) -> Array:
     return (1 / (1 + np.exp(-x))).astype(x.dtype)
 
 
+def _relu(x: Array) -> Array:
+    return np.maximum(x, x.dtype.type(0))
+
+
 def _non_zero(node: Node, inputs: Inputs, types: Types) -> Sequence[Array]:
     places = np.nonzero(np.atleast_1d(_needed(inputs, 0)))
     return [np.array(places, np.int64).reshape(len(places), -1)]
@@ -258,7 +262,7 @@ EVALUATORS: Mapping[str, Evaluator] = {
     "Sqrt": _plain(np.sqrt), "Exp": _plain(np.exp), "Log": _plain(np.log),
     "Floor": _plain(np.floor), "Ceil": _plain(np.ceil), "Round": _plain(np.rint),
     "Reciprocal": _plain(np.reciprocal), "Tanh": _plain(np.tanh), "Sigmoid": _plain(_sigmoid),
-    "Relu": _plain(lambda x: np.maximum(x, x.dtype.type(0))),
+    "Relu": _plain(_relu),
     "Add": _plain(np.add), "Sub": _plain(np.subtract), "Mul": _plain(np.multiply),
     "Div": _plain(_divide), "Mod": Evaluator(_mod), "Pow": Evaluator(_pow),
     "Max": _folded(np.maximum), "Min": _folded(np.minimum), "Sum": _folded(np.add),

@@ -19,8 +19,13 @@ from mizzen.diagnostics import MizzenError, Origin, fail
 MOST_BYTES = 1 << 30
 """Of all tensors together: no device with such an NPU has as much."""
 _HELP = "export the network with its weights in one file, or put the file of weights beside it"
-_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 @dataclass(eq=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from mizzen.diagnostics import Origin
+from mizzen.frontends.onnx.batch_norms import folded_norms
 from mizzen.frontends.onnx.draft import changed, made
 from mizzen.frontends.onnx.model import ONNX, Model, Node
+from mizzen.frontends.onnx.moving import integers_moved
 from mizzen.frontends.onnx.normalising import Normalising
 from mizzen.frontends.onnx.schemas import FORMS, oldest_opset
 from mizzen.frontends.onnx.tensors import wrong
@@ -20,11 +22,16 @@ def finished(
             message = f'output "{name}" must be made by a node, and is made by none'
             raise wrong(Origin(model=draft.file, name=name), message)
     nodes = needed(_named(walk, inputs, outputs), outputs)
+    nodes = integers_moved(folded_norms(nodes, outputs, draft), inputs, outputs, draft)
     used = {name for node in nodes for name in node.inputs} | set(outputs)
     constants = {name: value for name, value in draft.constants.items() if name in used}
     made_here = {name for node in nodes for name in node.outputs if name}
     types = {name: draft.types[name] for name in (*inputs, *constants, *made_here, *outputs)}
-    opsets = [oldest_opset(node, draft.opset) for node in nodes if node.domain == ONNX]
+    opsets = [
+        oldest_opset(node, draft.opset, [types.get(name) for name in node.inputs])
+        for node in nodes
+        if node.domain == ONNX
+    ]
     opset = max([FORMS, *opsets])
     return Model(draft.file, opset, tuple(nodes), inputs, outputs, types, constants, said)
 

@@ -1,8 +1,8 @@
 """Bring operators of old versions to the forms that they have now.
 
-Over the years, attributes became inputs, and defaults other defaults. Each row of `FORMS` says until
-which version an operator had the old form, and what makes the present one of it. What has no row
-kept its form, which is held against the present schema.
+Over the years, attributes became inputs, and defaults other defaults. Each row of `FORMS` says
+until which version an operator had the old form, and what makes the present one of it. What has no
+row kept its form, which is held against the present schema.
 
 Ref: ONNX, Operators, "Changelog".
 """
@@ -10,7 +10,7 @@ Ref: ONNX, Operators, "Changelog".
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -43,10 +43,10 @@ def _as_input(name: str) -> Form:
 
 
 def _tuple(draft: Draft, node: Node, name: str) -> tuple[Any, ...]:
-    value = node.attributes.get(name, ())
+    value: Any = node.attributes.get(name, ())
     if not isinstance(value, tuple):
         raise draft.wrong(node, f'must have a list as "{name}", and has something else')
-    return value
+    return cast("tuple[Any, ...]", value)
 
 
 def _clip(node: Node, draft: Draft) -> list[Node]:
@@ -176,16 +176,33 @@ def _group_normalization(node: Node, draft: Draft) -> list[Node]:
 
 
 def _split(node: Node, draft: Draft) -> list[Node]:
-    if "split" not in node.attributes:
+    """Say the sizes of the parts, which were an attribute, or equal where nothing said them."""
+    if has(node, 1):
         return [node]
-    sizes = _integers(draft, node, "split", _tuple(draft, node, "split"))
-    return [changed(node, inputs=(node.inputs[0], sizes), without=("split",))]
+    sizes = _tuple(draft, node, "split") if "split" in node.attributes else None
+    if sizes is None:
+        shape, axis = draft.shape(node.inputs[0]), node.attributes.get("axis", 0)
+        if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+            raise draft.wrong(node, f"must have an axis of {len(shape)} dimensions, and has {axis}")
+        size, rest = divmod(shape[axis], len(node.outputs))
+        if rest:
+            rule = f"must have an extent that {len(node.outputs)} parts divide"
+            raise draft.wrong(node, f"{rule}, and has {shape[axis]}")
+        sizes = (size,) * len(node.outputs)
+    name = _integers(draft, node, "split", sizes)
+    return [changed(node, inputs=(node.inputs[0], name), without=("split",))]
 
 
 def _grid_sample(node: Node, draft: Draft) -> list[Node]:
     names = {"bilinear": "linear", "bicubic": "cubic"}
     mode = node.attributes.get("mode", "bilinear")
     return [changed(node, mode=names.get(mode, mode))]
+
+
+def _dft(node: Node, draft: Draft) -> list[Node]:
+    axis = draft.constant(np.array(node.attributes.get("axis", 1), np.int64), f"{node.name}:axis")
+    length = node.inputs[1] if has(node, 1) else ""
+    return [changed(node, inputs=(node.inputs[0], length, axis), without=("axis",))]
 
 
 def _scatter(node: Node, draft: Draft) -> list[Node]:
@@ -197,6 +214,7 @@ _AXES = _as_input("axes")
 FORMS: Mapping[str, tuple[int, Form]] = {
     "BatchNormalization": (14, _batch_normalization),
     "Clip": (11, _clip),
+    "DFT": (20, _dft),
     "Dropout": (12, _dropout),
     "GridSample": (20, _grid_sample),
     "GroupNormalization": (21, _group_normalization),
@@ -217,7 +235,7 @@ FORMS: Mapping[str, tuple[int, Form]] = {
     "Scatter": (11, _scatter),
     "Slice": (10, _slice),
     "Softmax": (13, _softmax),
-    "Split": (13, _split),
+    "Split": (18, _split),
     "Squeeze": (13, _AXES),
     "TopK": (10, _top_k),
     "Unsqueeze": (13, _AXES),

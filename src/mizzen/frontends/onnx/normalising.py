@@ -8,6 +8,7 @@ apart, constants computed and types of results inferred in one walk, and each er
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,19 +24,17 @@ from mizzen.frontends.onnx.bodies import (
     opsets_of,
     require_depth,
 )
-from mizzen.frontends.onnx.dialects import plain, require_taken
+from mizzen.frontends.onnx.dialects import MICROSOFT, plain, require_taken
 from mizzen.frontends.onnx.draft import Draft, Subgraph, changed, has, made
 from mizzen.frontends.onnx.external import Beside
 from mizzen.frontends.onnx.folding import Folding
 from mizzen.frontends.onnx.forms import modern
 from mizzen.frontends.onnx.model import ONNX, Array, Node, TensorType
+from mizzen.frontends.onnx.moving import MOVES
 from mizzen.frontends.onnx.ordering import ordered, origin_of
 from mizzen.frontends.onnx.parameters import require_parameters
 from mizzen.frontends.onnx.schemas import Schemas
 from mizzen.frontends.onnx.wire import Message
-
-_MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose")
-"""Operators that move the elements of their first input, by constants."""
 
 
 class Normalising:
@@ -135,7 +134,8 @@ class Normalising:
                 self._define(node, _constant(node, self.draft))
             case "Identity" if len(node.inputs) == 1 and len(node.outputs) == 1:
                 self._rename(node)
-            case "Dropout" if has(node, 0) and not self._trains(node):
+            case "Dropout" if has(node, 0):
+                self._require_inference(node)
                 self._rename(node)
                 if len(node.outputs) > 1 and node.outputs[1]:
                     kept = np.ones(self.draft.shape(node.inputs[0]), np.bool_)
@@ -156,9 +156,11 @@ class Normalising:
             raise self.draft.wrong(node, "must have one output, and has others")
         self.draft.define(node.outputs[0], value)
 
-    def _trains(self, node: Node) -> bool:
+    def _require_inference(self, node: Node) -> None:
         training = self.draft.input_value(node, 2)
-        return has(node, 2) and (training is None or bool(np.any(training)))
+        if has(node, 2) and (training is None or bool(np.any(training))):
+            rule = "must drop nothing, and drops elements as in training"
+            raise self.draft.refused(node, rule, "export the network in its mode of evaluation")
 
     def _rename(self, node: Node) -> None:
         source, result = node.inputs[0], node.outputs[0]
@@ -174,7 +176,7 @@ class Normalising:
 
     def _declared(self, node: Node) -> list[TensorType]:
         types = [self.declared.get(name) for name in node.outputs if name]
-        if any(type is None for type in types):
+        if node.domain != MICROSOFT or any(type is None for type in types):
             raise self.draft.refused(
                 node,
                 f'must be an operator of ONNX, and is of "{node.domain}"',
@@ -187,7 +189,7 @@ class Normalising:
         if any(type is None for type in whole):
             raise self.draft.refused(
                 node,
-                "must make tensors whose shapes are known before it runs, and they depend on values",
+                "must make tensors of shapes that no input decides, and its depend on values",
                 "make the shape constant when exporting the network",
             )
         return [type for type in whole if type is not None]
@@ -205,7 +207,7 @@ class Normalising:
                 self.read[node.outputs[0]] = node
 
     def _quantized_before(self, node: Node) -> str | None:
-        """Look for the same QuantizeLinear of the same tensor, which writers repeat per consumer."""
+        """Look for the same QuantizeLinear of a tensor, which writers repeat for each consumer."""
         if node.kind != "QuantizeLinear" or node.domain != ONNX:
             return None
         values = [self.draft.value(name) if name else None for name in node.inputs[1:]]
@@ -244,13 +246,13 @@ class Normalising:
         return self.draft.value(name) if name else None
 
     def _moved(self, node: Node, types: list[TensorType | None]) -> bool:
-        """Move the integers of a quantised constant instead of their numbers, if that says the same.
+        """Move the integers of a quantised constant, not their numbers, if that says the same.
 
         Exporters transpose and reshape weights after their DequantizeLinear.
         """
         reader = self.read.get(node.inputs[0])
         type = types[0]
-        if reader is None or node.kind not in _MOVES or type is None:
+        if reader is None or node.kind not in MOVES or type is None:
             return False
         axis = _moved_axis(node, reader, self.draft)
         if axis is None:
@@ -329,12 +331,12 @@ def _constant(node: Node, draft: Draft) -> Array:
     given = [name for name in _CONSTANT_TYPES if name in node.attributes]
     if len(given) != 1 or len(node.attributes) != 1:
         raise draft.wrong(node, "must have one value that is of numbers, and has others")
-    value = node.attributes[given[0]]
+    value: Any = node.attributes[given[0]]
     dtype = _CONSTANT_TYPES[given[0]]
     if dtype is None:
         if not isinstance(value, np.ndarray):
             raise draft.wrong(node, "must have a tensor as its value, and has something else")
-        return value
+        return cast("Array", value)
     try:
         return np.array(value, dtype)
     except (ValueError, TypeError, OverflowError):

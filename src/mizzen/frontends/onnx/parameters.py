@@ -31,9 +31,9 @@ def require_parameters(node: Node, draft: Draft) -> Node:
 
 def _require_scale(node: Node, draft: Draft) -> None:
     scale = draft.input_value(node, 1)
-    if scale is not None and scale.dtype.kind == "f":
-        if not bool(np.all(np.isfinite(scale))) or not bool(np.all(scale > 0)):
-            raise draft.wrong(node, "must have scales above 0 that are finite, and has others")
+    is_real = scale is not None and scale.dtype.kind == "f"
+    if scale is not None and is_real and not bool(np.all(np.isfinite(scale) & (scale > 0))):
+        raise draft.wrong(node, "must have scales above 0 that are finite, and has others")
     if scale is not None and not scale.size:
         raise draft.wrong(node, "must have a scale, and has none")
     shape = draft.shape(node.inputs[1])

@@ -7,10 +7,12 @@ Whatever is wrong ends in a diagnostic.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from mizzen.diagnostics import Origin, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.onnx.bodies import Body, constants_of, key_of, opsets_of
 from mizzen.frontends.onnx.draft import Draft
 from mizzen.frontends.onnx.external import Beside
@@ -44,7 +46,7 @@ def read(data: bytes, name: str, folder: Path | None = None, shapes: Shapes | No
     if graph is None:
         raise wrong(Origin(model=name), f"{name} must have a graph, and has none")
     opsets = opsets_of(message.get("opset_import", []))
-    opset = _require_opset(opsets.get(ONNX, 1), name)
+    opset = _require_opset(opsets.get(ONNX, FORMS if opsets else 1), name)
     draft = Draft(name, max(opset, FORMS))
     beside = Beside(folder)
     constants = constants_of(graph, beside, name)
@@ -57,8 +59,21 @@ def read(data: bytes, name: str, folder: Path | None = None, shapes: Shapes | No
     walk = Normalising(draft, beside, _functions(message), _declared(graph, binding))
     body = Body(graph.get("node", []), {text: text for text in types}, None, opsets, {}, 0)
     walk.define(constants, body)
-    walk.body(body, outputs)
+    with _reminding(binding.said):
+        walk.body(body, outputs)
     return finished(walk, tuple(types), tuple(outputs), tuple(binding.said))
+
+
+@contextmanager
+def _reminding(said: Sequence[str]) -> Generator[None]:
+    """Let an error say which extents were taken as 1, as they may be why shapes do not fit."""
+    try:
+        yield
+    except MizzenError as error:
+        diagnostic = error.diagnostic
+        if diagnostic.code != "E190" or diagnostic.help is not None or not said:
+            raise
+        raise MizzenError(replace(diagnostic, help="; ".join(said))) from None
 
 
 def _require_opset(opset: int, name: str) -> int:

@@ -7,9 +7,9 @@ few elements; so nothing in a file can make it walk, nest or allocate much.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -51,10 +51,11 @@ def newest_opset() -> int:
     return onnx.defs.onnx_opset_version()
 
 
-def oldest_opset(node: Node, opset: int) -> int:
+def oldest_opset(node: Node, opset: int, types: Sequence[TensorType | None]) -> int:
     """Say the oldest version of ONNX's operators that has a node's form.
 
     opset  the version that the node is of; its form may be newer than `FORMS`
+    types  of the node's inputs
     """
     schema = _schema(node.kind, min(FORMS, opset))
     is_older = (
@@ -62,9 +63,19 @@ def oldest_opset(node: Node, opset: int) -> int:
         and schema.attributes.keys() >= node.attributes.keys()
         and len(node.inputs) <= schema.max_input
         and len(node.outputs) <= schema.max_output
+        and all(_takes(schema, place, type) for place, type in enumerate(types))
     )
     schema = schema if is_older else _schema(node.kind, opset)
     return opset if schema is None else schema.since_version
+
+
+def _takes(schema: Any, place: int, type: TensorType | None) -> bool:
+    formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+    return type is None or _type_name(type.dtype.name) in formal.types
+
+
+def _type_name(name: str) -> str:
+    return f"tensor({_TYPE_NAMES.get(name, name)})"
 
 
 def _schema(kind: str, opset: int) -> Any:
@@ -104,7 +115,8 @@ class Schemas:
         for name, value in node.attributes.items():
             known = schema.attributes.get(name)
             if known is None:
-                continue
+                rule = f'must have attributes of ONNX {self.draft.opset}, and "{name}" is none'
+                raise self.draft.refused(node, rule)
             wanted = _ATTRIBUTE_TYPES.get(known.type.name)
             if wanted is not None and not isinstance(value, wanted):
                 rule = f'must have an attribute "{name}" of type {known.type.name}'
@@ -138,7 +150,7 @@ class Schemas:
                 if formal.option.name == "Single":
                     raise self.draft.wrong(node, f"must have an input {formal.name}, and has none")
                 continue
-            text = f"tensor({_TYPE_NAMES.get(name, name)})"
+            text = _type_name(name)
             choices = allowed.get(formal.type_str, {formal.type_str})
             homogeneous = formal.is_homogeneous and formal.type_str in allowed
             first = bound.setdefault(formal.type_str, text) if homogeneous else text
@@ -252,10 +264,19 @@ def _attribute(name: str, value: Any) -> Any:
         case str():
             return kinds(name=name, type=kinds.STRING, s=value.encode())
         case np.ndarray():
-            return kinds(name=name, type=kinds.TENSOR, t=tensor_message("", value))
-        case tuple() if value and isinstance(value[0], str):
-            return kinds(name=name, type=kinds.STRINGS, strings=[text.encode() for text in value])
-        case tuple() if any(isinstance(number, float) for number in value):
-            return kinds(name=name, type=kinds.FLOATS, floats=value)
+            tensor = cast("Array", value)
+            return kinds(name=name, type=kinds.TENSOR, t=tensor_message("", tensor))
         case _:
-            return kinds(name=name, type=kinds.INTS, ints=value)
+            return _list_attribute(name, value)
+
+
+def _list_attribute(name: str, values: tuple[Any, ...]) -> Any:
+    import onnx
+
+    kinds = onnx.AttributeProto
+    if any(isinstance(value, str) for value in values):
+        texts = [str(value).encode() for value in values]
+        return kinds(name=name, type=kinds.STRINGS, strings=texts)
+    if any(isinstance(value, float) for value in values):
+        return kinds(name=name, type=kinds.FLOATS, floats=values)
+    return kinds(name=name, type=kinds.INTS, ints=values)

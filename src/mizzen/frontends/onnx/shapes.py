@@ -108,7 +108,8 @@ class Binding:
         if isinstance(first, str) and first not in self.extents:
             self.extents[first] = 1
             self.said.append(
-                f'dimension "{first}" of input "{name}" is taken as 1; --shape {first}=N says another'
+                f'dimension "{first}" of input "{name}" is taken as 1; '
+                f"--shape {first}=N says another"
             )
 
     def _require_rank(

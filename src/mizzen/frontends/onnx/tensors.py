@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -163,7 +163,7 @@ _CONTAINER: Mapping[str, type[Any]] = {
 def numbers(parts: list[Any], dtype: Any) -> Array:
     """Join numbers that came one by one and in runs."""
     if len(parts) == 1 and isinstance(parts[0], np.ndarray):
-        return parts[0].astype(dtype, copy=False)
+        return cast("Array", parts[0]).astype(dtype, copy=False)
     if not any(isinstance(part, np.ndarray) for part in parts):
         return np.array(parts, dtype)
     return np.concatenate([np.atleast_1d(np.asarray(part, dtype)) for part in parts])

@@ -17,6 +17,9 @@ from mizzen.frontends.onnx.schemas import (
 IR_VERSION = 10
 """Of the file's format: the oldest that has all types of opset 21."""
 
+OLDEST = 7
+"""Of ONNX's operators, where nothing says more."""
+
 MOST_BYTES = (1 << 31) - (1 << 20)
 """What a message of protobuf may have."""
 
@@ -56,7 +59,12 @@ def submodel(
         output=[input_message(name, known[name]) for name in outputs],
         initializer=[tensor_message(name, model.constants[name]) for name in constants],
     )
-    opset = max((oldest_opset(node, model.opset) for node in nodes if node.domain == ONNX), default=7)
+    opsets = [
+        oldest_opset(node, model.opset, [known.get(name) for name in node.inputs])
+        for node in nodes
+        if node.domain == ONNX
+    ]
+    opset = max([OLDEST, *opsets])
     others = sorted({node.domain for node in nodes} - {ONNX})
     imports = [onnx.OperatorSetIdProto(domain=ONNX, version=opset)]
     imports += [onnx.OperatorSetIdProto(domain=domain, version=1) for domain in others]
