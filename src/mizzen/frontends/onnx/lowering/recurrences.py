@@ -229,7 +229,7 @@ def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]
         for each in directions
     )  # fmt: skip
     # A cell keeps a part of what it has, as much as its gate opens, and gets at most 1 anew.
-    closed = 1 - float(sigmoid(np.float64(most)))
+    closed = 1 - float(sigmoid(np.array(most)))
     kept = min(float(steps), 1 / closed if closed else float(steps))
     cell = _target(1.02 * (kept + _initial(call, 6)) * ONE)
     hidden = _target(state * ONE)
