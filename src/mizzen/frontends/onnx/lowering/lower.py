@@ -43,7 +43,7 @@ from mizzen.frontends.quantized.terms import (
     Term,
 )
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import DType, Graph, Quantization, Value
+from mizzen.graph import DType, Graph, Value
 from mizzen.graph import TensorType as GraphType
 from mizzen.ops.limits import WindowLimits
 
@@ -188,7 +188,7 @@ def _dequantize(context: Context, node: Node) -> Term:
             need_one(parameters)
             need_centred(parameters, value.dtype)
             _need_zero_of_32_bits(parameters, value.dtype)
-            return Real(_quantized(context, node, value, parameters.quantization))
+            return Real(context.standing(value, parameters.quantization, node))
         case _:
             dtype = context.model.types[source].dtype.name
             raise RefusedError(f"it dequantises computed numbers of {dtype}")
@@ -197,16 +197,6 @@ def _dequantize(context: Context, node: Node) -> Term:
 def _need_zero_of_32_bits(parameters: Parameters, dtype: DType) -> None:
     if dtype is DType.INT32 and parameters.zeros.any():
         raise RefusedError("its integers of 32 bits have a zero point")
-
-
-def _quantized(context: Context, node: Node, value: Value, own: Quantization) -> Value:
-    """Return integers that stand for real numbers as a node says."""
-    if value.quantization is None:
-        value.type = value.type.quantized(own)
-    if value.quantization == own:
-        return value
-    context.group_of[node] = context.groups.new()
-    return context.builder(node)("IDENTITY", value, quantization=own)
 
 
 def _erase_unused_custom(graph: Graph) -> None:
