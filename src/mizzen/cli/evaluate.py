@@ -51,8 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference",
         metavar="NET",
-        help="a .tflite or .pt2 that is given the same data, for instance the float network: its "
-        "metrics, and how far the artifact agrees (metric same-class); labels need not be there "
+        help="a .tflite, .onnx or .pt2 that is given the same data, for instance the float "
+        "network: its metrics, and how far the artifact agrees (metric same-class); labels need not be there "
         "then",
     )
     parser.add_argument(
