@@ -18,7 +18,7 @@ from mizzen.frontends.onnx.lowering.context import DEQUANTIZE_LINEAR, Context, F
 from mizzen.frontends.onnx.lowering.types import DTYPES, NUMBERS, offset_of, signed
 from mizzen.frontends.onnx.lowering.types import SIGNED as SIGNED_TYPES
 from mizzen.frontends.onnx.model import Array, Node
-from mizzen.frontends.quantized.scales import as_target, typed
+from mizzen.frontends.quantized.scales import as_target, clamped, typed
 from mizzen.frontends.quantized.terms import (
     Constant,
     Integers,
@@ -186,13 +186,14 @@ class OnnxCall:
 
     def moved(self, move: Move, index: int = 0) -> Term:
         """Return an input with its elements moved, whatever it stands for."""
-        return self._moved(self._movable(index), move, self.shape)
+        return self._moved(self._movable(index), move, self.shape, index)
 
     def parted(self, moves: Sequence[Move], index: int = 0) -> tuple[Term, ...]:
         """Return several tensors that an input's elements are moved to."""
         term = self._movable(index)
         return tuple(
-            self._moved(term, move, shape) for move, shape in zip(moves, self.shapes, strict=True)
+            self._moved(term, move, shape, index)
+            for move, shape in zip(moves, self.shapes, strict=True)
         )
 
     def _movable(self, index: int) -> Term:
@@ -205,7 +206,7 @@ class OnnxCall:
             case _:
                 return term
 
-    def _moved(self, term: Term, move: Move, shape: tuple[int, ...]) -> Term:
+    def _moved(self, term: Term, move: Move, shape: tuple[int, ...], index: int) -> Term:
         match term:
             case Real(value):
                 return Real(move(value))
@@ -215,8 +216,20 @@ class OnnxCall:
                 return Pending(lambda target: move(emit(target)), shape, low, high)
             case Plain(value) | Quantized(value) if value.dtype in MOVED:
                 return Plain(move(value))
+            case Plain(value) if value.dtype is DType.FP32:
+                given = self._given(index)
+                return Pending(lambda target: move(given(target)), shape)
             case _:
                 raise RefusedError("its input is not quantised", QUANTIZE_BEFORE)
+
+    def _given(self, index: int) -> Callable[[Target], Value]:
+        """Return a function that gives a float input quantised: the same, as it is only moved."""
+        name = self.node.inputs[index]
+
+        def emit(target: Target) -> Value:
+            return clamped(self.b, self.context.quantized(name, target), target)
+
+        return emit
 
     def itself(self) -> Term:
         """Return the input, which must be of the result's shape and type."""
@@ -254,6 +267,8 @@ class OnnxCall:
             return lambda target: term.emit(within(target, term.low, term.high))
         if isinstance(term, Constant):
             return lambda target: self._constant_on(term.real, target)
+        if isinstance(term, Plain) and term.value.dtype is DType.FP32:
+            return self._given(index)
         real = self.real(index)
         return lambda target: as_target(self.b, real, target)
 

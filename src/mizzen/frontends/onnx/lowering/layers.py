@@ -105,7 +105,7 @@ def _transposed_placement(call: OnnxCall, kernel: Sequence[int], groups: int) ->
         if way in (SAME_UPPER, SAME_LOWER) or "output_shape" in call.node.attributes:
             total += pair(call, "output_padding", 0, spatial)[-spatial:][axis]
             half = int(total / 2)
-            front = half if way != SAME_LOWER else total - half
+            front = half if way == SAME_UPPER else total - half
         else:
             front = given[axis]
         cuts += [front, whole - call.shape[2 + axis] - front]

@@ -15,8 +15,11 @@ REFUSED: tuple[Operator, ...] = (
     Operator("GridSample", missing("it reads at places that are known only at run time"), 16),
     Operator("DeformConv", missing("it reads at places that are known only at run time"), 19),
     *each(
-        "NonMaxSuppression TopK NonZero Unique Compress",
-        missing("how many results there are, or in which order, depends on the numbers"),
+        "NonMaxSuppression NonZero Unique Compress",
+        missing(
+            "how many results there are, or in which order, depends on the numbers",
+            "cut the network in front of it (`mizzen quantize --cut`), and do the rest in C",
+        ),
     ),
     *each(
         "RandomNormal RandomUniform RandomNormalLike RandomUniformLike Bernoulli Multinomial",

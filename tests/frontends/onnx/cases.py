@@ -1,0 +1,219 @@
+"""ONNX's own cases of its operators: read and lowered as they are, and as quantised twins.
+
+A twin of a case has its one node between DequantizeLinear and QuantizeLinear, of 8 bits, with scales
+from the case's data. What it should give is what ONNX's own NumPy implementation makes of the same
+numbers, in float32, quantised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mizzen.diagnostics import MizzenError
+from mizzen.frontends.onnx.lowering.lower import lower
+from mizzen.frontends.onnx.lowering.lowered import Lowered
+from mizzen.frontends.onnx.lowering.notes import is_edge, noted
+from mizzen.frontends.onnx.reading import read
+from mizzen.graph import Array
+from mizzen.ops.control_flow import Custom
+from mizzen.ops.limits import WindowLimits
+
+from .lowering.networks import Network, Scale, computed
+
+LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
+
+WEIGHTS = {
+    "Conv": (1,), "ConvTranspose": (1,), "Gemm": (1,), "LSTM": (1, 2), "GRU": (1, 2), "RNN": (1, 2),
+}  # fmt: skip
+"""Inputs that are constants with integers, by type of operator."""
+
+CONSTANTS = {
+    "BatchNormalization": (1, 2, 3, 4),
+    "Clip": (1, 2),
+    "Conv": (2,),
+    "ConvTranspose": (2,),
+    "Gemm": (2,),
+    "GroupNormalization": (1, 2),
+    "GRU": (3,),
+    "InstanceNormalization": (1, 2),
+    "LayerNormalization": (1, 2),
+    "LSTM": (3, 7),
+    "OneHot": (2,),
+    "Pad": (2,),
+    "Pow": (1,),
+    "PRelu": (1,),
+    "Resize": (1, 2),
+    "RMSNormalization": (1,),
+    "RNN": (3,),
+    "Div": (1,),
+    "Upsample": (1,),
+}
+"""Inputs that are constants in floating point."""
+
+COMPUTED = ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "BitwiseAnd", "BitwiseOr",
+            "BitwiseXor", "Max", "Min", "Add", "Sub", "Mul", "And", "Or", "Xor", "Where")  # fmt: skip
+"""Types of operators of which inputs beyond the first are given at run time, of whatever type."""
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """A case's quantised twin.
+
+    given   what it takes
+    wanted  what its results should be: integers, or what the case says where they are none
+    scales  of results that are quantised
+    """
+
+    network: Network
+    given: dict[str, Array]
+    wanted: list[Array]
+    scales: list[Scale | None]
+
+
+@cache
+def collected() -> tuple[Any, ...]:
+    """Return all cases, which takes ten seconds."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    return tuple(collect_testcases(None))
+
+
+def outcome(data: bytes, name: str) -> str:
+    """Say what becomes of a file: the code that it is refused with, or what the host has of it."""
+    try:
+        lowering = lower(read(data, name), LIMITS)
+    except MizzenError as error:
+        return error.diagnostic.code
+    return "on host" if reasons(lowering) else "lowered"
+
+
+def reasons(lowering: Lowered) -> dict[str, str]:
+    """Return what ONNX Runtime computes, and why."""
+    return {
+        operation.operator_name.removeprefix("onnx."): noted(operation).reason
+        for operation in lowering.graph
+        if isinstance(operation, Custom) and not is_edge(operation)
+    }
+
+
+def twins(cases: Sequence[Any]) -> Iterator[tuple[str, Twin]]:
+    """Return the twins of cases of one node that take or give real numbers, or integers."""
+    for case in cases:
+        twin = twin_of(case)
+        if twin is not None:
+            yield case.name, twin
+
+
+def twin_of(case: Any) -> Twin | None:
+    """Return a case's twin; None where it has several nodes, or no arrays, or no reals at all."""
+    graph, version = case.model.graph, case.model.opset_import[0].version
+    if len(graph.node) != 1 or graph.node[0].domain or not case.data_sets or version > NEWEST:
+        return None
+    (node,) = graph.node
+    inputs, outputs = case.data_sets[0]
+    arrays = [*inputs, *outputs]
+    if any(not isinstance(array, np.ndarray) or array.size == 0 for array in arrays):
+        return None
+    if not any(array.dtype == np.float32 for array in inputs):
+        return None
+    return _Making(node, max(version, 13)).twin(case, inputs, outputs)
+
+
+NEWEST = 25
+"""The opset that ONNX Runtime has."""
+
+
+class _Making:
+    def __init__(self, node: Any, opset: int) -> None:
+        self.node = node
+        self.network = Network(opset)
+        self.given: dict[str, Array] = {}
+        self.reals: dict[str, Array] = {}
+
+    def twin(self, case: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> Twin | None:
+        from onnx import helper
+        from onnx.reference import ReferenceEvaluator
+
+        named = dict(zip((each.name for each in case.model.graph.input), inputs, strict=False))
+        places = [self._place(index, name, named) for index, name in enumerate(self.node.input)]
+        try:
+            with np.errstate(all="ignore"):
+                results: Any = ReferenceEvaluator(case.model).run(None, self.reals)
+        except Exception:  # noqa: BLE001: an implementation of ONNX's that has a fault
+            return None
+        attributes = {each.name: helper.get_attribute_value(each) for each in self.node.attribute}
+        names = tuple(f"y{index}" if name else "" for index, name in enumerate(self.node.output))
+        self.network.nodes.append((self.node.op_type, tuple(places), names, attributes))
+        scales: list[Scale | None] = []
+        wanted: list[Array] = []
+        for name, array in zip((name for name in names if name), results, strict=True):
+            wanted.append(self._result(name, np.asarray(array), scales))
+        return Twin(self.network, self.given, wanted, scales)
+
+    def _place(self, index: int, name: str, named: dict[str, Array]) -> str:
+        if not name:
+            return ""
+        kind, array = self.node.op_type, named[name]
+        self.reals[name] = array
+        if array.dtype == np.float32 and index in CONSTANTS.get(kind, ()):
+            return self.network.constant(array, name)
+        if array.dtype == np.float32 and index in WEIGHTS.get(kind, ()):
+            scale = Scale(float(np.abs(array).max()) / 127 or 1.0)
+            integers = scale.quantize(array)
+            self.reals[name] = scale.dequantize(integers)
+            return self.network.weight(integers, scale)
+        if array.dtype == np.float32:
+            scale = fitting(array)
+            self.given[name] = scale.quantize(array)
+            self.reals[name] = scale.dequantize(self.given[name])
+            return self.network.dequantize(self.network.input(name, array.shape, np.int8), scale)
+        if index and kind not in COMPUTED:
+            return self.network.constant(array, name)
+        self.given[name] = array
+        return self.network.input(name, array.shape, array.dtype)
+
+    def _result(self, name: str, array: Array, scales: list[Scale | None]) -> Array:
+        if array.dtype != np.float32:
+            scales.append(None)
+            self.network.outputs.append(name)
+            return array
+        scales.append(fitting(array))
+        self.network.outputs.append(self.network.quantize(name, scales[-1]))  # type: ignore[arg-type]
+        return scales[-1].quantize(array)  # type: ignore[union-attr]
+
+
+def fitting(array: Array) -> Scale:
+    """Return the scale of 8 bits for what numbers there are, zero among them."""
+    finite = array[np.isfinite(array)].astype(np.float64)
+    low, high = min(float(finite.min(initial=0)), 0.0), max(float(finite.max(initial=0)), 0.0)
+    scale = np.float32((high - low) / 255 or 1.0)
+    return Scale(scale, int(np.clip(np.rint(-low / scale) - 128, -128, 127)))
+
+
+def steps_off(twin: Twin, results: Sequence[Array]) -> int:
+    """Return by how many steps results are off what they should be, at most."""
+    worst = 0
+    for result, wanted in zip(results, twin.wanted, strict=True):
+        assert result.shape == wanted.shape, (result.shape, wanted.shape)
+        assert result.dtype == wanted.dtype, (result.dtype, wanted.dtype)
+        off = np.abs(result.astype(np.int64) - wanted.astype(np.int64))
+        worst = max(worst, int(off.max(initial=0)))
+    return worst
+
+
+def tried(twin: Twin, name: str) -> tuple[str, int]:
+    """Return what becomes of a twin, or why the host has it, and by how many steps it is off."""
+    try:
+        lowering = lower(read(twin.network.data, name), LIMITS)
+    except MizzenError as error:
+        return f"{error.diagnostic.code}: {error.diagnostic.message}", 0
+    kept = reasons(lowering)
+    if kept:
+        return "; ".join(f"{kind}: {reason}" for kind, reason in kept.items()), 0
+    results = computed(lowering, *(twin.given[name] for name in lowering.model.inputs))
+    return "lowered", steps_off(twin, results)
