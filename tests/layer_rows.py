@@ -61,7 +61,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.ops",
     ),
-    "mizzen.frontends": (),
+    "mizzen.frontends": ("mizzen.diagnostics",),
     "mizzen.frontends.tflite": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
@@ -382,6 +382,15 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
     ),
+    "mizzen.compiler.onnx": (
+        "mizzen.diagnostics",
+        "mizzen.graph",
+        "mizzen.ops",
+        "mizzen.partition",
+        "mizzen.frontends.onnx",
+        "mizzen.artifact",
+        "mizzen.compiler",
+    ),
     "mizzen.compiler.compile": (
         "mizzen.diagnostics",
         "mizzen.flatbuffer",
@@ -390,6 +399,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.torch",
+        "mizzen.compiler.onnx",
+        "mizzen.frontends.onnx",
+        "mizzen.frontends",
     ),
     "mizzen.analysis.checking.budget": (
         "mizzen.diagnostics",
@@ -511,6 +523,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.compiler.ethos_u",
+        "mizzen.compiler.onnx",
+        "mizzen.frontends.onnx",
     ),
     "mizzen.compiler.ethos_n": (
         "mizzen.diagnostics",
@@ -597,6 +612,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.report",
+        "mizzen.frontends.onnx",
         "mizzen.frontends.torch",
         "mizzen.quantize",
         "mizzen.artifact",
@@ -623,6 +639,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.data",
         "mizzen.analysis.cost",
         "mizzen.analysis.memory",
+        "mizzen.compiler.onnx",
+        "mizzen.frontends.onnx",
     ),
     "mizzen.analysis.checking.artifacts": (
         "mizzen.diagnostics",
@@ -666,11 +684,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.machine.work",
     ),
     "mizzen.mesh.network.exported": (
-        "mizzen.diagnostics",
-        "mizzen.graph",
         "mizzen.ops.limits",
         "mizzen.frontends.torch",
         "mizzen.mesh.network",
+    ),
+    "mizzen.mesh.network.onnx": (
+        "mizzen.frontends.onnx",
+        "mizzen.mesh.network",
+        "mizzen.ops.limits",
     ),
     "mizzen.mesh.mapping": (
         "mizzen.documents",
@@ -820,6 +841,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.emulate",
         "mizzen",
         "mizzen.analysis.memory",
+        "mizzen.compiler.onnx",
+        "mizzen.mesh.network.onnx",
     ),
     "mizzen.__main__": ("mizzen.cli",),
 }

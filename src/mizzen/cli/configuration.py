@@ -80,15 +80,7 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
         default=[],
         help="an option that only one family of NPUs has; may be given several times",
     )
-    group.add_argument(
-        "--shape",
-        metavar="NAME=N[,N...]",
-        action="append",
-        default=[],
-        help="for ONNX: the shape of an input, or an extent by its name, that the network leaves "
-        "open, for instance input=1,3,96,96 or batch=1; may be given several times (default: a "
-        "batch of 1)",
-    )
+    add_shape_option(group)
     group.add_argument(
         "--prove",
         metavar="{off,quick,thorough}",
@@ -104,11 +96,25 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
     _add_generator_options(parser)
 
 
+def add_shape_option(group: Options) -> None:
+    """Add the one that says what an ONNX network leaves open."""
+    group.add_argument(
+        "--shape",
+        metavar="NAME=N[,N...]",
+        action="append",
+        default=[],
+        help="for ONNX: the shape of an input, or an extent by its name, that the network leaves "
+        "open, for instance input=1,3,96,96 or batch=1; may be given several times (default: a "
+        "batch of 1)",
+    )
+
+
 def add_system_options(parser: argparse.ArgumentParser, description: str) -> None:
     """Add those that say which NPU in which system."""
     group = parser.add_argument_group("configuration", description)
     _add_machine_options(group, "store")
     _add_cache_option(group)
+    add_shape_option(group)
 
 
 def system_options(options: argparse.Namespace) -> CompileOptions:
@@ -121,6 +127,7 @@ def system_options(options: argparse.Namespace) -> CompileOptions:
         system_config=options.system_config,
         memory_mode=options.memory_mode,
         arena_cache_size=options.arena_cache_size,
+        shapes=read_shapes(options.shape),
     )
 
 

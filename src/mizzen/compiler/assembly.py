@@ -64,6 +64,11 @@ class Lowering(Numbered, Protocol):
         """What the graph's last inputs are at first; its last outputs are what they are next."""
         ...
 
+    @property
+    def output_names(self) -> Sequence[str]:
+        """What the network's outputs are called."""
+        ...
+
     def is_edge(self, operation: Operation) -> TypeGuard[Custom]:
         """Whether an operation only brings numbers into the form that an NPU takes, or gives."""
         ...
@@ -161,16 +166,17 @@ def _only_edges(lowering: Lowering, partition: Partition) -> bool:
 
 
 def _edge_names(lowering: Lowering) -> dict[Value, str]:
-    """Name the integers at the edge as the program's inputs and outputs are named."""
+    """Name the integers at the edge as the network's inputs and outputs are named."""
     names: dict[Value, str] = {}
     for value in lowering.graph.inputs:
+        names.setdefault(value, value.name)
         for user in value.uses:
             if lowering.is_edge(user):
                 names[user.result] = value.name
-    for index, value in enumerate(lowering.graph.outputs):
+    for value, name in zip(lowering.graph.outputs, lowering.output_names, strict=False):
         producer = value.producer
-        if producer is not None and lowering.is_edge(producer):
-            names.setdefault(producer.input_list[0], f"output_{index}")
+        edge = producer if producer is not None and lowering.is_edge(producer) else None
+        names.setdefault(value if edge is None else edge.input_list[0], name)
     return names
 
 

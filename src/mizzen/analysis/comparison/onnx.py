@@ -24,7 +24,8 @@ from mizzen.analysis.comparison.tally import Tally
 from mizzen.analysis.comparison.verdict import judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
-from mizzen.artifact.onnx_steps import OrtStep, require_runtime, session_of
+from mizzen.artifact.onnx_network import OnnxNetwork
+from mizzen.artifact.onnx_steps import OrtStep, require_runtime
 from mizzen.compiler.assembly import HostPart
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.numbering import edges_of, operator_numbers
@@ -89,7 +90,9 @@ class OnnxComparison:
         self.matcher = Matcher(self.layers, HOPS)
         self._numbers: dict[Value, int] = {}
         self._steps = dict(self._own_steps())
-        self._whole = _Whole(self.source, self.made)
+        model = self.made.model
+        network = submodel(model, model.nodes, model.inputs, model.outputs)
+        self._whole = OnnxNetwork(network, self.name)
         self._outputs = [Tally() for _ in self.made.lowering.graph.outputs]
 
     @property
@@ -115,8 +118,8 @@ class OnnxComparison:
             for place, maps in seen.inside.items():
                 for written in maps:
                     self.matcher.add(place, written, values)
-            self._add_layers(values, seen, size)
-            self._add_outputs(arrays, seen, size)
+            self._add_layers(values, size)
+            self._add_outputs(arrays, seen)
 
     def _values(self, arrays: Sequence[Array], seen: Seen, size: int) -> dict[Key, Array]:
         """Return the values of the graph: what the steps gave, and integers between these."""
@@ -161,7 +164,7 @@ class OnnxComparison:
     def _number(self, value: Value) -> int:
         return self._numbers.setdefault(value, len(self._numbers))
 
-    def _add_layers(self, values: Mapping[Key, Array], seen: Seen, size: int) -> None:
+    def _add_layers(self, values: Mapping[Key, Array], size: int) -> None:
         for layer, step in self._steps.items():
             held = {index: values[key] for key, index in self._numbers.items() if key in values}
             taken = {index: held[index] for index in step.inputs}
@@ -170,8 +173,8 @@ class OnnxComparison:
                 theirs = taken[self._numbers[key]].reshape(values[key].shape)
                 self._exact.setdefault(key, Tally()).add(values[key], theirs)
 
-    def _add_outputs(self, arrays: Sequence[Array], seen: Seen, size: int) -> None:
-        references = self._whole.infer(arrays, size)
+    def _add_outputs(self, arrays: Sequence[Array], seen: Seen) -> None:
+        references = self._whole.run(*arrays)
         given = self.artifact.contents.outputs
         for tally, index, reference in zip(self._outputs, given, references, strict=True):
             tally.add(seen.tensors[index].reshape(reference.shape), reference)
@@ -200,29 +203,6 @@ class OnnxComparison:
         }
         names = [info.name for info in self.artifact.outputs]
         return layers, outputs_of(names, keys, self._outputs, apart if is_right else {})
-
-
-class _Whole:
-    """The whole network in one session: the user's file, or what was read from it."""
-
-    def __init__(self, source: Source, made: Compiled) -> None:
-        model = made.model
-        self.names = model.inputs
-        self.types = [model.types[name] for name in model.inputs]
-        self.outputs = [model.types[name] for name in model.outputs]
-        network = submodel(model, model.nodes, model.inputs, model.outputs)
-        self.session = session_of(network, source.name)
-
-    def infer(self, arrays: Sequence[Array], size: int) -> list[Array]:
-        """Return the outputs, `[N, *shape]`, one inference after the other."""
-        results: list[list[Array]] = []
-        for place in range(size):
-            given = {
-                name: np.ascontiguousarray(array[place].reshape(type.shape).astype(type.dtype))
-                for name, type, array in zip(self.names, self.types, arrays, strict=True)
-            }
-            results.append([np.asarray(each) for each in self.session.run(None, given)])
-        return [np.stack(each) for each in zip(*results, strict=True)]
 
 
 def _groups(made: Compiled) -> list[int]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-PYTORCH = ".pt2"
+PYTORCH, ONNX = ".pt2", ".onnx"
 
 
 class Network(Protocol):
@@ -47,18 +47,31 @@ class Network(Protocol):
 
 
 def open_reference(path: str | Path) -> Network:
-    """Read a reference: a TFLite network or an artifact, or a program that torch.export saved.
+    """Read a reference: a TFLite or ONNX network or an artifact, or a program of torch.export's.
 
-    Raises E110 and E1xx for files that are neither.
+    Raises E110 and E1xx for files that are none.
     """
     source = Path(path)
-    if source.suffix.lower() != PYTORCH:
+    if source.suffix.lower() not in (PYTORCH, ONNX):
         return load(source)
     try:
         data = source.read_bytes()
     except OSError as error:
         raise fail("E110", f"{source} must be a file that can be read: {error.strerror}") from None
+    if source.suffix.lower() == ONNX:
+        return _onnx(data, source)
     return PytorchProgram(data, source.name)
+
+
+def _onnx(data: bytes, source: Path) -> Network:
+    """Read an ONNX network, of whose batches ONNX Runtime is given one inference at a time."""
+    from mizzen.artifact.onnx_network import OnnxNetwork
+    from mizzen.frontends.onnx.reading import read
+    from mizzen.frontends.onnx.writing import submodel
+
+    model = read(data, source.name, source.parent)
+    network = submodel(model, model.nodes, model.inputs, model.outputs)
+    return OnnxNetwork(network, source.name)
 
 
 def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:

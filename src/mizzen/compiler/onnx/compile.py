@@ -11,7 +11,7 @@ from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.onnx.host import OnnxLowering, is_edge
 from mizzen.compiler.placement import Placement, place
 from mizzen.compiler.report import with_diagnostics
-from mizzen.compiler.source import Source
+from mizzen.compiler.source import Extents, Source
 from mizzen.diagnostics import Diagnostic, Origin, ProgressCallback, Reason, Severity, fail
 from mizzen.frontends.onnx.dialects import is_quantized
 from mizzen.frontends.onnx.lowering.lower import lower
@@ -51,7 +51,7 @@ def compiled(
     source: Source, target: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Compiled:
     """Compile a file's network, and keep what it was made of."""
-    model = quantized_model(source, target)
+    model = read_quantized(source, target.shapes)
     compiler = target.backend.region_compiler(target.configuration, target.proof)
     lowering = OnnxLowering(lower(model, compiler.window_limits), source.stem)
     legal = legality(compiler.legality(lowering.graph), target.configuration.ignore_ops)
@@ -62,9 +62,9 @@ def compiled(
     )
 
 
-def quantized_model(source: Source, target: ResolvedTarget) -> Model:
+def read_quantized(source: Source, shapes: Extents) -> Model:
     """Read a network. E107 for one that is not quantised, E189 to E194 as `read`."""
-    model = read(source.data, source.name, source.folder, target.shapes)
+    model = read(source.data, source.name, source.folder, shapes)
     if not is_quantized(model):
         raise fail(
             "E107",

@@ -57,6 +57,11 @@ class OnnxLowering:
         return ()
 
     @property
+    def output_names(self) -> tuple[str, ...]:
+        """What the user's file calls its outputs."""
+        return self.lowered.model.outputs
+
+    @property
     def group_of_place(self) -> Mapping[int, int]:
         """A node's place in the user's file to its group."""
         return {node.index: group for group, nodes in self.lowered.nodes.items() for node in nodes}

@@ -54,6 +54,11 @@ class TorchLowering:
         return tuple(program.array(state.read) for state in program.states)
 
     @property
+    def output_names(self) -> tuple[str, ...]:
+        """Numbers: the outputs of a program have no names that a user gave them."""
+        return tuple(f"output_{index}" for index in range(len(self.lowered.program.outputs)))
+
+    @property
     def group_of_place(self) -> Mapping[int, int]:
         """A node's place in the program to its group."""
         places = {node: place for place, node in enumerate(self.lowered.program.nodes)}
