@@ -99,15 +99,15 @@ class Normalising:
         require_taken(node, self.draft)
         if any(isinstance(value, Subgraph) for value in node.attributes.values()):
             raise self.draft.refused(node, "must have no graph within, and has one")
-        if node.domain == ONNX:
-            self._schemas.check(node, body.opset)
-            parts = modern(node, body.opset, self.draft)
+        # Numbers may be of any size: what overflows is infinite, as where the network runs.
+        with np.errstate(all="ignore"):
+            parts = [node]
+            if node.domain == ONNX:
+                self._schemas.check(node, body.opset)
+                parts = modern(node, body.opset, self.draft)
             for part in parts:
                 for piece in plain(part, self.draft):
                     self._settle(piece)
-        else:
-            for piece in plain(node, self.draft):
-                self._settle(piece)
 
     def _require_known(self, node: Node) -> None:
         for name in node.inputs:
