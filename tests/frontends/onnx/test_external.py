@@ -107,7 +107,9 @@ def test_nothing_outside_is_opened(folder: Path, entries: dict[str, Any], said: 
     assert caught.value.diagnostic.code == "E191"
     assert said in caught.value.diagnostic.message
     allowed = {str(folder), "sub", "w.bin"}
-    outside = [path for path in OPENED if path not in allowed and not path.endswith((".py", ".pyc"))]
+    outside = [
+        path for path in OPENED if path not in allowed and not path.endswith((".py", ".pyc"))
+    ]
     assert not outside
 
 
