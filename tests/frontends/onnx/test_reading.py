@@ -320,7 +320,10 @@ def test_files_are_recognised() -> None:
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    def nothing(_name: str) -> None:
+        return None
+
+    monkeypatch.setattr(importlib.util, "find_spec", nothing)
     with pytest.raises(MizzenError) as caught:
         require_onnx()
     assert caught.value.diagnostic.code == "E193"

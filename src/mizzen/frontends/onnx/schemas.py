@@ -97,8 +97,8 @@ def _attribute_types(node: Node) -> tuple[Any, ...]:
     """Say which attributes a node has, and of which types; lists hold one type each."""
     types: list[Any] = []
     for name, value in node.attributes.items():
-        is_list = isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) > 0
-        types += [name, type(value), type(value[0]) if is_list else None]
+        parts = cast("tuple[Any, ...]", value if isinstance(value, tuple) else ())
+        types += [name, value.__class__, parts[0].__class__ if parts else None]
     return tuple(types)
 
 
