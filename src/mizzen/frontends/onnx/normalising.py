@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.onnx.bodies import (
     MOST_NODES,
     Body,
@@ -33,6 +33,7 @@ from mizzen.frontends.onnx.folding import Folding
 from mizzen.frontends.onnx.forms import modern
 from mizzen.frontends.onnx.model import ONNX, Array, Node, TensorType
 from mizzen.frontends.onnx.moving import MOVES
+from mizzen.frontends.onnx.operands import require_operands
 from mizzen.frontends.onnx.ordering import ordered, origin_of
 from mizzen.frontends.onnx.parameters import require_parameters
 from mizzen.frontends.onnx.schemas import Schemas, require_opset
@@ -66,6 +67,8 @@ class Normalising:
     def body(self, body: Body, wanted: list[str]) -> None:
         """Take the nodes of a body that its wanted tensors need."""
         file = self.draft.file
+        if len(body.messages) > MOST_NODES:
+            raise self._too_many(MOST_NODES, body.messages[MOST_NODES])
         for place, message in ordered(body.messages, body.names, wanted, file):
             self._count(place, message)
             key = key_of(message, "op_type")
@@ -78,11 +81,14 @@ class Normalising:
     def _count(self, place: int, message: Message) -> None:
         self._taken += 1
         if self._taken > MOST_NODES:
-            raise fail(
-                "E192",
-                f"a network must have at most {MOST_NODES:,} nodes, and has more",
-                origin=origin_of(self.draft.file, place, message),
-            )
+            raise self._too_many(place, message)
+
+    def _too_many(self, place: int, message: Message) -> MizzenError:
+        return fail(
+            "E192",
+            f"a network must have at most {MOST_NODES:,} nodes, and has more",
+            origin=origin_of(self.draft.file, place, message),
+        )
 
     def resolved(self, name: str) -> str:
         """Follow a name to the tensor that it is another name of."""
@@ -99,15 +105,15 @@ class Normalising:
         require_taken(node, self.draft)
         if any(isinstance(value, Subgraph) for value in node.attributes.values()):
             raise self.draft.refused(node, "must have no graph within, and has one")
-        if node.domain == ONNX:
-            self._schemas.check(node, body.opset)
-            parts = modern(node, body.opset, self.draft)
+        # Numbers may be of any size: what overflows is infinite, as where the network runs.
+        with np.errstate(all="ignore"):
+            parts = [node]
+            if node.domain == ONNX:
+                self._schemas.check(node, body.opset)
+                parts = modern(node, body.opset, self.draft)
             for part in parts:
                 for piece in plain(part, self.draft):
                     self._settle(piece)
-        else:
-            for piece in plain(node, self.draft):
-                self._settle(piece)
 
     def _require_known(self, node: Node) -> None:
         for name in node.inputs:
@@ -124,6 +130,7 @@ class Normalising:
             return
         if node.kind in ("QuantizeLinear", "DequantizeLinear"):
             node = require_parameters(node, self.draft)
+        require_operands(node, self.draft)
         types = self._schemas.results(node)
         if not self._folded(node, types):
             self._keep(node, self._whole(node, types))
