@@ -202,7 +202,7 @@ class OnnxCall:
             case Constant():
                 return self.real(index)
             case Integers():
-                return Quantized(self.integers(index))
+                return integers_term(self.integers(index), self.dtype_of(index))
             case _:
                 return term
 
@@ -214,8 +214,10 @@ class OnnxCall:
                 return Quantized(move(value))
             case Pending(emit, _, low, high):
                 return Pending(lambda target: move(emit(target)), shape, low, high)
-            case Plain(value) | Quantized(value) if value.dtype in MOVED:
+            case Plain(value) if value.dtype in MOVED:
                 return Plain(move(value))
+            case Wide(value):
+                return Wide(move(value))
             case Plain(value) if value.dtype is DType.FP32:
                 given = self._given(index)
                 return Pending(lambda target: move(given(target)), shape)
@@ -242,8 +244,7 @@ class OnnxCall:
         if self.dtype.kind != "f":
             values = [self.integers(index) for index in indices]
             self.need(len({value.dtype for value in values}) == 1, "its inputs differ in type")
-            result = build(*values)
-            return Quantized(result) if result.dtype in NUMBERS else Plain(result)
+            return self.whole_result(build(*values))
         terms = [self.term(index) for index in indices]
         reals = [term for term in terms if isinstance(term, Real)]
         scales = {(real.value.dtype, real.quantization) for real in reals}
@@ -312,6 +313,10 @@ class OnnxCall:
             raise RefusedError(f"its {self._called(index)} is of {array.dtype.name}")
         return self.context.graph.constant(signed(array), dtype)
 
+    def whole_result(self, value: Value) -> Term:
+        """Return integers, or truths, as the first result."""
+        return integers_term(value, self.dtype)
+
     def offset(self, index: int) -> int:
         """Return how far an input's integers are above the graph's; 0 for those with a sign."""
         return offset_of(self.dtype_of(index))
@@ -336,6 +341,13 @@ class OnnxCall:
         if isinstance(term, Real) and term.value.dtype in NUMBERS:
             return Function(term, lambda reals: reals)
         return None
+
+
+def integers_term(value: Value, dtype: np.dtype[np.generic]) -> Term:
+    """Return what a tensor of integers stands for, or of truths; `dtype` is ONNX's."""
+    if value.dtype in NUMBERS:
+        return Quantized(value)
+    return Wide(value) if dtype.name == "int64" else Plain(value)
 
 
 def within(target: Target, low: float, high: float) -> Target:

@@ -12,7 +12,7 @@ from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.lowering.picking import picked, picked_of_all
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.scales import centered, requantize, typed
-from mizzen.frontends.quantized.terms import Integers, Pending, Plain, Quantized, Real, Target, Term
+from mizzen.frontends.quantized.terms import Integers, Pending, Plain, Real, Target, Term
 from mizzen.graph import DType, Value, integer_range
 
 
@@ -173,4 +173,4 @@ def _kept(call: OnnxCall, mask: Array) -> Term:
     b, value = call.b, call.integers(0)
     zero = b.constant(np.full((1,) * len(call.shape), -call.offset(0)), value.dtype)
     result = b("SELECT", b.constant(mask.astype(bool), DType.BOOL), value, zero)
-    return Quantized(result) if result.dtype in (DType.INT8, DType.INT16) else Plain(result)
+    return call.whole_result(result)
