@@ -1,8 +1,8 @@
 """ONNX's own cases of its operators: read and lowered as they are, and as quantised twins.
 
-A twin of a case has its one node between DequantizeLinear and QuantizeLinear, of 8 bits, with scales
-from the case's data. What it should give is what ONNX's own NumPy implementation makes of the same
-numbers, in float32, quantised.
+A twin of a case has its one node between DequantizeLinear and QuantizeLinear, with scales from the
+case's data. What it should give is what ONNX's own NumPy implementation makes of the same numbers,
+in float32, quantised.
 """
 
 from __future__ import annotations
@@ -55,8 +55,10 @@ CONSTANTS = {
 }
 """Inputs that are constants in floating point."""
 
-COMPUTED = ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "BitwiseAnd", "BitwiseOr",
-            "BitwiseXor", "Max", "Min", "Add", "Sub", "Mul", "And", "Or", "Xor", "Where")  # fmt: skip
+COMPUTED = (
+    "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Greater", "GreaterOrEqual",
+    "Less", "LessOrEqual", "Max", "Min", "Mul", "Or", "Sub", "Where", "Xor",
+)  # fmt: skip
 """Types of operators of which inputs beyond the first are given at run time, of whatever type."""
 
 
@@ -114,8 +116,17 @@ def twin_of(case: Any, dtype: str = "int8") -> Twin | None:
         return None
     if not any(array.dtype == np.float32 for array in inputs):
         return None
-    oldest = 21 if dtype.endswith("16") else 13
-    return _Making(node, max(version, oldest), dtype).twin(case, inputs)
+    opset = max(version, 21 if dtype.endswith("16") else 13)
+    if _form(node, version) != _form(node, opset):
+        return None
+    return _Making(node, opset, dtype).twin(case, inputs)
+
+
+def _form(node: Any, opset: int) -> int:
+    """Return the version that has a node's operator as an opset has it."""
+    from onnx.defs import get_schema
+
+    return get_schema(node.op_type, opset, "").since_version
 
 
 NEWEST = 25
@@ -139,7 +150,7 @@ class _Making:
         try:
             with np.errstate(all="ignore"):
                 results: Any = ReferenceEvaluator(case.model).run(None, self.reals)
-        except Exception:  # noqa: BLE001: an implementation of ONNX's that has a fault
+        except Exception:
             return None
         attributes = {each.name: helper.get_attribute_value(each) for each in self.node.attribute}
         names = tuple(f"y{index}" if name else "" for index, name in enumerate(self.node.output))
@@ -242,5 +253,5 @@ def _from_runtime(twin: Twin) -> list[Array] | None:
     """Return what ONNX Runtime computes; None where it has no such operator or type."""
     try:
         return from_runtime(twin.network, twin.given)
-    except Exception:  # noqa: BLE001: its exceptions are of no common type
+    except Exception:
         return None

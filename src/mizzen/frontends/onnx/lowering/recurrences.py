@@ -18,7 +18,8 @@ from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.layers import BIAS_MAXIMUM, IntLayer
 from mizzen.frontends.quantized.recurrence import Recurrence, gru, lstm, rnn, sigmoid
-from mizzen.frontends.quantized.terms import Constant, Real, Target, Term
+from mizzen.frontends.quantized.scales import as_target
+from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target, Term
 from mizzen.frontends.refusal import RefusedError
 from mizzen.graph import DType, Quantization, Value, integer_range
 
@@ -95,7 +96,22 @@ def recurrent(call: OnnxCall) -> tuple[Term, ...]:
     if _is_batch_first(call):
         orders = ((2, 0, 1, 3), (1, 0, 2), (1, 0, 2))
         results = [permuted(b, *each) for each in zip(results, orders, strict=True)]
-    return tuple(Real(each) for each in results[: len(call.node.outputs)])
+    pairs = zip(results, call.shapes, strict=False)
+    return tuple(_result(call, Real(each), shape) for each, shape in pairs)
+
+
+def _result(call: OnnxCall, x: Real, shape: tuple[int, ...]) -> Pending:
+    """Let states become integers of 8 bits: inside they have 16, too few for exactly as many."""
+
+    def emit(target: Target) -> Value:
+        call.need(
+            target.dtype is DType.INT8,
+            "its results have 16 bits, as many as its states have inside",
+            "quantise its results to 8 bits",
+        )
+        return as_target(call.b, x, target)
+
+    return Pending(emit, shape)
 
 
 def _is_batch_first(call: OnnxCall) -> bool:
