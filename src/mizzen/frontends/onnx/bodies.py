@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Origin, fail
@@ -35,7 +35,7 @@ class Body:
     """
 
     messages: list[Message]
-    names: dict[str, str]
+    names: MutableMapping[str, str]
     index: int | None
     opsets: Mapping[str, int]
     given: Given

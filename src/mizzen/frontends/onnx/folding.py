@@ -47,8 +47,7 @@ class Folding:
             return None
         self._take(node, types)
         try:
-            with np.errstate(all="ignore"):
-                results = evaluator.function(node, inputs, types)
+            results = evaluator.function(node, inputs, types)
         except (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError) as error:
             text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise self.draft.wrong(node, f"must have inputs that fit each other: {text}") from None

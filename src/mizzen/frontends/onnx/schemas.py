@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.onnx.draft import Draft
 from mizzen.frontends.onnx.model import Array, Node, TensorType
 from mizzen.frontends.onnx.tensors import NUMBER_OF, OTHERS, require_extents
@@ -21,6 +21,8 @@ from mizzen.frontends.onnx.tensors import NUMBER_OF, OTHERS, require_extents
 MOST_KNOWN = 256
 """Elements of a constant whose values shape inference is told."""
 
+OLDEST = 7
+"""The oldest version of ONNX's operators that is read."""
 FORMS = 21
 """The version of ONNX's operators whose forms nodes are brought to."""
 
@@ -44,11 +46,20 @@ def require_onnx() -> None:
         )
 
 
-def newest_opset() -> int:
-    """Say the newest version of ONNX's operators that the installed package knows."""
+def require_opset(opset: int, subject: str, origin: Origin) -> None:
+    """Raise E194 for a version of ONNX's operators that is too old, or newer than `onnx` is."""
     import onnx.defs
 
-    return onnx.defs.onnx_opset_version()
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST <= opset <= newest:
+        raise fail(
+            "E194",
+            f"{subject} must be of opset {OLDEST} to {newest}, and is of {opset}",
+            origin=origin,
+            help="export the network with another opset"
+            if opset < OLDEST
+            else "pip install --upgrade onnx, or export the network with an older opset",
+        )
 
 
 def oldest_opset(node: Node, opset: int, types: Sequence[TensorType | None]) -> int:
@@ -93,29 +104,33 @@ class Schemas:
     """Types of results, by the schemas of one version; what was asked once is remembered."""
 
     draft: Draft
-    _schemas: dict[str, Any] = field(default_factory=dict[str, Any])
+    _schemas: dict[tuple[str, int], Any] = field(default_factory=dict[tuple[str, int], Any])
     _types: dict[TensorType, Any] = field(default_factory=dict[TensorType, Any])
     _checked: set[Any] = field(default_factory=set[Any])
 
-    def schema(self, node: Node) -> Any:
-        """Look up an operator; E194 where this version has none of the name."""
-        if node.kind not in self._schemas:
-            self._schemas[node.kind] = _schema(node.kind, self.draft.opset)
-        if self._schemas[node.kind] is None:
+    def schema(self, node: Node, opset: int) -> Any:
+        """Look up an operator; E194 where a version has none of the name."""
+        key = node.kind, opset
+        if key not in self._schemas:
+            self._schemas[key] = _schema(*key)
+        if self._schemas[key] is None:
             raise self.draft.refused(
                 node,
-                f"must be an operator of ONNX {self.draft.opset}, and is none",
-                "export the network with ONNX's own operators of version 7 or later",
+                f"must be an operator of opset {opset} of ONNX, and is none",
+                "export the network with ONNX's own operators",
             )
-        return self._schemas[node.kind]
+        return self._schemas[key]
 
-    def check(self, node: Node) -> None:
-        """Hold a node's attributes, and types of its inputs, against its schema; E190."""
-        schema = self.schema(node)
+    def check(self, node: Node, opset: int) -> None:
+        """Hold a node's attributes, and types of its inputs, against the schema of a version.
+
+        Raises E190 for what is missing or of another type, E194 for what is not known.
+        """
+        schema = self.schema(node, opset)
         for name, value in node.attributes.items():
             known = schema.attributes.get(name)
             if known is None:
-                rule = f'must have attributes of ONNX {self.draft.opset}, and "{name}" is none'
+                rule = f'must have attributes of opset {opset}, and "{name}" is none'
                 raise self.draft.refused(node, rule)
             wanted = _ATTRIBUTE_TYPES.get(known.type.name)
             if wanted is not None and not isinstance(value, wanted):
@@ -138,7 +153,7 @@ class Schemas:
         types = tuple(
             None if not name else self.draft.types[name].dtype.name for name in node.inputs
         )
-        if (node.kind, types) in self._checked:
+        if (schema.name, schema.since_version, types) in self._checked:
             return
         allowed = {
             row.type_param_str: set(row.allowed_type_strs) for row in schema.type_constraints
@@ -158,7 +173,7 @@ class Schemas:
                 rule = f"must have an input {formal.name} of a type that it takes"
                 said = f"{name} does not fit" if first == text else f"has {first[7:-1]} and {name}"
                 raise self.draft.wrong(node, f"{rule}, and {said}")
-        self._checked.add((node.kind, types))
+        self._checked.add((schema.name, schema.since_version, types))
 
     def results(self, node: Node) -> list[TensorType | None]:
         """Infer the types of a node's results; None where extents depend on values.
@@ -167,7 +182,7 @@ class Schemas:
         """
         import onnx
 
-        schema = self.schema(node)
+        schema = self.schema(node, self.draft.opset)
         inputs = {name: self._type(self.draft.types[name]) for name in node.inputs if name}
         values = {
             name: self._tensor(value)

@@ -103,7 +103,8 @@ def _transposed_placement(call: OnnxCall, kernel: Sequence[int], groups: int) ->
         whole = step * (call.shape_of(0)[2 + axis] - 1) + (kernel[axis] - 1) * spread + 1
         total = whole - call.shape[2 + axis]
         if way in (SAME_UPPER, SAME_LOWER) or "output_shape" in call.node.attributes:
-            total += pair(call, "output_padding", 0, spatial)[-spatial:][axis]
+            # What is added because the result is larger goes behind.
+            total = max(total + pair(call, "output_padding", 0, spatial)[-spatial:][axis], 0)
             half = int(total / 2)
             front = half if way == SAME_UPPER else total - half
         else:

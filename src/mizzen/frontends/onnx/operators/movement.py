@@ -22,6 +22,7 @@ MOVEMENT: tuple[Operator, ...] = (
     Operator("GatherND", "lookups:gather_nd", 11),
     Operator("ReverseSequence", "lookups:reverse_sequence", 10),
     Operator("OneHot", "lookups:one_hot", 9),
+    Operator("Hardmax", "lookups:hardmax"),
     Operator("Trilu", "lookups:trilu", 14),
     *each(
         "Scatter ScatterElements ScatterND",
