@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from mizzen.frontends.onnx.operators.row import Operator, each, missing
 
+FINITE = missing("integers stand for finite numbers only")
+ATTENTION = missing(
+    "its scores have no scale, and integers need one",
+    "export it as MatMul, Softmax and MatMul, each with QuantizeLinear behind it",
+)
+
 UNQUANTISED: tuple[Operator, ...] = (
-    *each(
-        "Attention FlexAttention LinearAttention",
-        missing(
-            "its scores have no scale, and integers need one",
-            "export it as MatMul, Softmax and MatMul, each with QuantizeLinear behind it",
-        ),
-        23,
-    ),
+    Operator("Attention", ATTENTION, 23),
+    Operator("LinearAttention", ATTENTION, 27),
     Operator(
         "RotaryEmbedding",
         missing("its halves have no scales", "export it as Slice, Mul, Add and Concat"),
@@ -31,7 +31,8 @@ UNQUANTISED: tuple[Operator, ...] = (
         ),
         17,
     ),
-    *each("IsNaN IsInf", missing("integers stand for finite numbers only"), 9),
+    Operator("IsNaN", FINITE, 9),
+    Operator("IsInf", FINITE, 10),
     Operator("CenterCropPad", missing("it cuts and pads at once", "use Slice and Pad"), 18),
     Operator("Det", missing("a determinant is a sum of products of many numbers"), 11),
     Operator("Col2Im", missing("it adds blocks that overlap", "use ConvTranspose"), 18),
