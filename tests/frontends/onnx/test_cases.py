@@ -16,7 +16,7 @@ KINDS = (
     "ReduceMax", "ReduceMin", "Relu", "Reshape", "Resize", "RNN", "Sigmoid", "Slice", "Softmax",
     "Split", "Squeeze", "Sub", "Tanh", "Tile", "Transpose", "Unsqueeze",
 )  # fmt: skip
-"""Operators whose cases are in modules of the package onnx that are called like them, and quick to make."""
+"""Operators with cases in modules of the package onnx that are called like them; quick ones."""
 
 MODULES = {
     "batch_normalization": "BatchNormalization",
