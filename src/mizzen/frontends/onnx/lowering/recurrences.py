@@ -8,7 +8,7 @@ gates are bounded by the weights, states by what gates can give.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,14 @@ from mizzen.frontends.arrangement.windows import linear
 from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.layers import BIAS_MAXIMUM, IntLayer
-from mizzen.frontends.quantized.recurrence import Recurrence, gru, lstm, rnn, sigmoid
+from mizzen.frontends.quantized.recurrence import (
+    Recurrence,
+    gru,
+    gru_reset_first,
+    lstm,
+    rnn,
+    sigmoid,
+)
 from mizzen.frontends.quantized.scales import as_target
 from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target, Term
 from mizzen.frontends.refusal import RefusedError
@@ -181,34 +188,12 @@ def _direction(
             )
         case "GRU":
             after = bool(call.whole("linear_before_reset", 0))
-            sequence = gru(layer, first) if after else _gru_of_reset(layer, first)
+            sequence = gru(layer, first) if after else gru_reset_first(layer, first)
         case _:
             sequence = rnn(layer, first, np.tanh)
     steps, batch, hidden = sequence.value.shape
     last = sliced(call.b, sequence.value, 0, 0 if direction.is_reversed else steps - 1, 1)
     return sequence.value, last, reshape(call.b, last_cell.value, (1, batch, hidden))
-
-
-def _gru_of_reset(layer: Recurrence, first: Real) -> Real:
-    """Return the sequence of hidden states, where the reset gate comes before the product."""
-    width, scales = layer.width, np.broadcast_to(layer.scales, len(layer.integers))
-    gates, new = (
-        replace(layer, integers=layer.integers[part], scales=scales[part], tables=layer.tables)
-        for part in (slice(0, 2 * width), slice(2 * width, None))
-    )
-    hidden, states = layer.state(first, "hidden"), list[Value]()
-    for step in layer.order():
-        given = layer.input(step)
-        both = layer.sum(layer.gate(given, 0, 2), gates.recurrent(hidden), "gates")
-        opened = layer.table(both, sigmoid, "sigmoid")
-        kept = layer.product(layer.gate(opened, 0), hidden, "hidden")
-        total = layer.sum(layer.gate(given, 2), new.recurrent(kept), "gates")
-        candidate = layer.table(total, np.tanh, "tanh")
-        change = layer.combined("SUB", hidden, candidate, "difference")
-        change = layer.product(layer.gate(opened, 1), change, "difference")
-        hidden = layer.sum(candidate, change, "hidden")
-        states.append(hidden.value)
-    return layer.sequence(states)
 
 
 def _matrix(call: OnnxCall, index: int, place: int) -> Matrix:
