@@ -103,7 +103,8 @@ def _transposed_placement(call: OnnxCall, kernel: Sequence[int], groups: int) ->
         whole = step * (call.shape_of(0)[2 + axis] - 1) + (kernel[axis] - 1) * spread + 1
         total = whole - call.shape[2 + axis]
         if way in (SAME_UPPER, SAME_LOWER) or "output_shape" in call.node.attributes:
-            total += pair(call, "output_padding", 0, spatial)[-spatial:][axis]
+            # What is added because the result is larger goes behind.
+            total = max(total + pair(call, "output_padding", 0, spatial)[-spatial:][axis], 0)
             half = int(total / 2)
             front = half if way == SAME_UPPER else total - half
         else:
@@ -232,9 +233,8 @@ def _layer(
         integers = np.clip(steps, -BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
 
     def emit(target: Target) -> Value:
-        return build(
-            IntLayer(call.b, x, weight.integers, integers, sums, target, weight.zero_point)
-        )
+        own = _with_room(x, weight, integers, sums / target.scale)
+        return build(IntLayer(call.b, x, weight.integers, own, sums, target, weight.zero_point))
 
     def with_bias(constant: Constant) -> Pending | None:
         rank = len(call.shape)
@@ -246,6 +246,38 @@ def _layer(
     if further is None:
         call.context.sums[call.node.outputs[0]] = with_bias
     return Pending(emit, call.shape)
+
+
+def _with_room(x: Real, weight: Weight, bias: Array, steps: Array) -> Array:
+    """Return a bias with which no sum leaves 32 bits, which those of 8 bits have.
+
+    steps  of the result in one of the sums, by output or for all
+
+    A channel whose weights are all next to nothing has sums of a scale as small, and a bias of as
+    many bits as there are: it is cut where that changes no result.
+    """
+    if x.value.dtype is not DType.INT8 or len(bias) != len(weight.integers):
+        return bias
+    factors = np.abs(weight.integers.astype(np.int64) - weight.zero_point)
+    low, high = integer_range(DType.INT8)
+    greatest = max(high - x.zero_point, x.zero_point - low)
+    most = factors.reshape(len(factors), -1).sum(1) * greatest
+    limit = BIAS_MAXIMUM - most
+    cut = np.clip(bias, -limit, limit)
+    saturates = (np.abs(cut) - most) * steps > STEPS
+    harmless = saturates | (np.abs(bias - cut) * steps < HALF)
+    if limit.min(initial=0) < 0 or not np.all(harmless):
+        raise RefusedError(
+            "its sums do not fit into 32 bits: its bias is large for the scales of its input and "
+            "weight",
+            "calibrate the model again, with data that reach its inputs' whole range",
+        )
+    return cut
+
+
+HALF = 0.5
+STEPS = 1 << 16
+"""More steps than a result has."""
 
 
 def weight_of(call: OnnxCall, index: int, axis: int) -> Weight:
