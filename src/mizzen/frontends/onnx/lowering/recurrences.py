@@ -33,6 +33,9 @@ from mizzen.graph import DType, Quantization, Value, integer_range
 ONE = 2.0**-15
 """The step of numbers that are below 1."""
 
+ROOM = 1.02
+"""What sums get beside what they need, for what is rounded before."""
+
 STEPS_MAXIMUM = 1024
 """More steps are no network for an NPU: each is some ten operations."""
 
@@ -258,15 +261,15 @@ def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]
     # A cell keeps a part of what it has, as much as its gate opens, and gets at most 1 anew.
     closed = 1 - float(sigmoid(np.array(most)))
     kept = min(float(steps), 1 / closed if closed else float(steps))
-    cell = _target(1.02 * (kept + _initial(call, 6)) * ONE)
+    cell = _target(ROOM * (kept + _initial(call, 6)) * ONE)
     hidden = _target(state * ONE)
     return {
-        "gates": _target(1.02 * most * ONE),
+        "gates": _target(ROOM * most * ONE),
         "sigmoid": _target(ONE),
         "tanh": _target(ONE),
         "cell": cell,
         "narrow": cell,
-        "difference": _target(2 * hidden.scale),
+        "difference": _target(ROOM * 2 * hidden.scale),
         "hidden": hidden,
     }
 
