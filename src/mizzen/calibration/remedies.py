@@ -5,6 +5,7 @@ from __future__ import annotations
 from mizzen.calibration.scheme import Activations, Method, Scheme
 from mizzen.calibration.seen import Seen
 from mizzen.report.precision import LayerPrecision
+from mizzen.report.words import short_name
 
 CUT_OFF = 1e-3
 """The part of a layer's numbers from which on what lies beyond its range is worth a word."""
@@ -21,5 +22,5 @@ def remedy(layer: LayerPrecision, seen: Seen, scheme: Scheme) -> str:
         ways.append("--calibration percentile: one input makes its range")
     if scheme.activations is Activations.INT8:
         ways.append("--activation-type int16")
-    ways.append(f"--keep-float {layer.counterpart}")
+    ways.append(f"--keep-float {short_name(layer.counterpart)}")
     return ", or ".join(ways)

@@ -30,11 +30,13 @@ from mizzen.calibration.scheme import (
 from mizzen.calibration.seen import Sample, Seen
 from mizzen.calibration.silence import silence
 from mizzen.calibration.source import FloatOperator, Made
+from mizzen.calibration.tflite_biases import with_room
 from mizzen.calibration.tflite_record import ended, normal
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Model, Operator
+from mizzen.report.words import short_name
 
 if TYPE_CHECKING:
     from mizzen.analysis.evaluation.reference import Subject
@@ -52,7 +54,7 @@ class TfliteSource:
 
     form = "TFLite"
     suffix = ".tflite"
-    methods: tuple[Method, ...] = (Method.MINMAX, Method.PERCENTILE, Method.ENTROPY)
+    methods: tuple[Method, ...] = (Method.MINMAX, Method.PERCENTILE)
 
     def __init__(self, data: bytes, name: str, scheme: Scheme) -> None:
         """Read and prepare a network. E1xx for what is not one, E198 and E199."""
@@ -119,6 +121,8 @@ class TfliteSource:
             except Exception as error:
                 raise self._refused(error) from None
         data = bytes(result.quantized_model)
+        roomy = with_room(read_network(data, self.name), self._model)
+        data = data if roomy is None else write(roomy, SCHEMA)
         return Made(data, tuple(_floating(read_network(data, self.name))))
 
     def advice(self, made: Made, seen: Seen) -> Iterator[Diagnostic]:
@@ -163,8 +167,8 @@ class TfliteSource:
         self, samples: Sequence[Sample], method: Method, seen: Seen
     ) -> dict[str, dict[str, Array]]:
         """Return the range of every tensor, as the quantiser takes them."""
-        ranges = Ranges(seen, method)
-        if method is not Method.MINMAX:
+        ranges = Ranges(seen)
+        if method is Method.PERCENTILE:
             for _, tensors in self._tensors(samples):
                 ranges.add(tensors)
         ranks = {tensor.name: len(tensor.shape) for tensor in self._model.main.tensors}
@@ -211,11 +215,12 @@ def _computes_integers(model: Model) -> bool:
 
 def _operator(model: Model, name: str, option: str) -> Operator:
     """Return the operator of a number, or of the name of an output. E198 if there is none."""
-    by_name = {
-        tensor.name: operator
+    outputs = [
+        (tensor.name, operator)
         for operator in model.main.operators
         for tensor in model.main.present(operator.outputs)
-    }
+    ]
+    by_name = {short_name(output): operator for output, operator in outputs} | dict(outputs)
     if name in by_name:
         return by_name[name]
     if name.isdecimal() and int(name) < len(model.main.operators):
