@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mizzen.calibration.opening import open_source
 from mizzen.calibration.remedies import remedy
 from mizzen.calibration.samples import MOST_SAMPLES, chosen, samples_of
 from mizzen.calibration.scheme import Scheme
 from mizzen.calibration.seen import Sample, Seen, findings
-from mizzen.calibration.source import Made, Shapes, Source, open_source
+from mizzen.calibration.source import Made, Shapes, Source
 from mizzen.compiler.compile import file_of
 from mizzen.data.opening import Opened, open_data
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail, warn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mizzen.calibration.scheme import Method, Scheme
@@ -85,18 +84,3 @@ class Source(Protocol):
     def networks(self, made: Made) -> tuple[Subject, Subject]:
         """Return the quantised network and this one, to be judged by labels."""
         ...
-
-
-def open_source(path: Path, data: bytes, scheme: Scheme, shapes: Shapes) -> Source:
-    """Read a network. E1xx for what is not one, E198 for one that is quantised already."""
-    if data[4:8] == b"TFL3":
-        from mizzen.calibration.tflite import TfliteSource
-
-        return TfliteSource(data, path.name, scheme)
-    if path.suffix.lower() == ".pt2":
-        from mizzen.calibration.exported import ExportedSource
-
-        return ExportedSource(data, path.name, scheme)
-    from mizzen.calibration.onnx import OnnxSource
-
-    return OnnxSource(data, path, scheme, shapes)
