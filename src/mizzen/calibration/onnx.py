@@ -21,6 +21,7 @@ from mizzen.calibration.onnx_graph import (
     cut,
     drop_unused,
     give_names,
+    join_limits,
     load,
     node_named,
     opset,
@@ -137,6 +138,8 @@ class OnnxSource:
                 },
             )  # fmt: skip
             made: Any = onnx.load(str(result))
+        if wide:
+            join_limits(made)
         drop_unused(made)
         return Made(made.SerializeToString(), tuple(floating(made, self._model)))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mizzen.calibration.joins import Joined, few_levels
+from mizzen.calibration.onnx_graph import DEQUANTIZE, LIMITS, QUANTIZE
 from mizzen.calibration.seen import Seen
 from mizzen.calibration.source import FloatOperator
 from mizzen.diagnostics import Diagnostic, Origin
@@ -15,10 +16,6 @@ MOVES = frozenset(_MOVES.split())
 """Operators that give elements of their first input as they are."""
 
 JOIN = "Concat"
-LIMITS = frozenset({"Relu", "Clip"})
-"""Operators that integers' ranges are for, between another and its rounding."""
-
-QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 FLOAT = 1
 """Ref: ONNX, onnx.proto, TensorProto.FLOAT."""
 

@@ -11,7 +11,14 @@ from mizzen.calibration.scheme import already_quantised, no_such_node
 from mizzen.calibration.source import Shapes
 from mizzen.diagnostics import MizzenError, fail
 
-CONVERSIONS = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"})
+QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
+CONVERSIONS = frozenset({QUANTIZE, DEQUANTIZE, "DynamicQuantizeLinear"})
+LIMITS = frozenset({"Relu", "Clip"})
+"""Operators that leave an operator's numbers as they are, within limits."""
+
+OWN_CONSTANTS = 4
+"""The first version of the format whose constants need not be among the inputs."""
+
 NEAR = 3
 """Names that may be meant, for one that there is not."""
 
@@ -71,6 +78,7 @@ def bind(model: Any, shapes: Shapes) -> Iterator[str]:
     given = [value for value in model.graph.input if value.name not in held]
     del model.graph.input[:]
     model.graph.input.extend(given)
+    model.ir_version = max(model.ir_version, OWN_CONSTANTS)
     for value in given:
         open_ones = list(_bound(value, shapes))
         if open_ones:
@@ -135,6 +143,35 @@ def cut(model: Any, ends: Sequence[Any]) -> None:
     graph.output.extend(onnx.helper.make_tensor_value_info(name, FLOAT, None) for name in outputs)
     graph.output.extend(kept)
     drop_unused(model)
+
+
+def join_limits(model: Any) -> None:
+    """Take away the rounding between an operator and the Relu or Clip that alone takes its result.
+
+    The integers of 16 bits go as far below zero as above, so that the quantiser leaves such
+    operators in place. What is rounded once, after both, is one operation of integers.
+    """
+    nodes = list(model.graph.node)
+    outputs = {value.name for value in model.graph.output}
+    makers = {output: node for node in nodes for output in node.output}
+    users: dict[str, list[Any]] = {}
+    for node in nodes:
+        for name in node.input:
+            users.setdefault(name, []).append(node)
+    for node in nodes:
+        back = makers.get(node.input[0]) if node.op_type in LIMITS else None
+        rounding = makers.get(back.input[0]) if back and back.op_type == DEQUANTIZE else None
+        if back is None or rounding is None or rounding.op_type != QUANTIZE:
+            continue
+        computed = makers.get(rounding.input[0])
+        chain = (rounding.input[0], rounding.output[0], back.output[0])
+        alone = all(len(users[name]) == 1 and name not in outputs for name in chain)
+        if (
+            alone
+            and computed is not None
+            and {user.op_type for user in users[node.output[0]]} == {QUANTIZE}
+        ):
+            node.input[0] = rounding.input[0]
 
 
 def drop_unused(model: Any) -> None:

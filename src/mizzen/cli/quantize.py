@@ -57,8 +57,9 @@ def add_scheme_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--calibration",
         choices=("minmax", "percentile", "entropy", "search"),
-        help="how the range of a tensor is found: all numbers that came, without outliers, by "
-        "entropy (ONNX), or with the least error (PyTorch) (default: minmax; PyTorch: search)",
+        help="what is a tensor's range: all numbers that came, those without outliers, those "
+        "whose distribution changes least (ONNX), those with the least error (PyTorch) (default: "
+        "minmax; PyTorch: search)",
     )
     group.add_argument(
         "--activation-type",
