@@ -1,8 +1,7 @@
-"""ONNX: quantised by ONNX Runtime's static quantiser, with everything that it may choose pinned.
+"""ONNX: quantised by ONNX Runtime, into the form that says most to other tools.
 
 QuantizeLinear and DequantizeLinear around operators, weights of 8 bits by channel, and all
 operators of numbers quantised, whether ONNX Runtime has a kernel of integers for them or not.
-Ref: ONNX Runtime, onnxruntime/quantization.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from mizzen.calibration.onnx_graph import (
     opset,
     require_float,
 )
+from mizzen.calibration.onnx_quantiser import OPSETS, quantised
 from mizzen.calibration.scheme import Activations, Method, Scheme, not_installed
 from mizzen.calibration.seen import Sample, Seen
 from mizzen.calibration.silence import silence
@@ -41,21 +41,6 @@ if TYPE_CHECKING:
     from mizzen.report.precision import Precision
 
     Array = npt.NDArray[Any]
-
-OPSETS = {Activations.INT8: 13, Activations.INT16: 21}
-"""The first version whose QuantizeLinear has channels, or 16 bits. Ref: ONNX, Operators.md."""
-
-_TYPES = (
-    "Abs Add AveragePool BatchNormalization Celu Clip Concat Conv ConvTranspose Cos CumSum "
-    "DepthToSpace Div Elu Erf Exp Expand Flatten Gather GatherElements Gelu Gemm GlobalAveragePool "
-    "GlobalMaxPool HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Log "
-    "LogSoftmax LpPool MatMul Max MaxPool Mean Min Mish Mul Neg PRelu Pad Pow Reciprocal ReduceL2 "
-    "ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Resize Selu Sigmoid Sin Slice Softmax "
-    "Softplus Softsign SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tanh ThresholdedRelu Tile "
-    "Transpose Unsqueeze Where"
-)
-TYPES = _TYPES.split()
-"""Types of operators that are quantised; all others stay in floating point."""
 
 
 class OnnxSource:
@@ -109,36 +94,9 @@ class OnnxSource:
 
     def quantised(self, samples: Sequence[Sample], scheme: Scheme, seen: Seen) -> Made:
         """Return the quantised file."""
-        onnx: Any = import_module("onnx")
-        ort: Any = import_module("onnxruntime.quantization")
-        methods = {
-            Method.MINMAX: ort.CalibrationMethod.MinMax,
-            Method.PERCENTILE: ort.CalibrationMethod.Percentile,
-            Method.ENTROPY: ort.CalibrationMethod.Entropy,
-        }
-        wide = scheme.activations is Activations.INT16
-        with temporary_folder() as folder, silence():
-            source, result = folder / "float.onnx", folder / "quantised.onnx"
-            onnx.save(self._model, str(source))
-            ort.quantize_static(
-                str(source), str(result), _Reader(self._runtime, samples),
-                quant_format=ort.QuantFormat.QDQ,
-                op_types_to_quantize=TYPES,
-                per_channel=True,
-                reduce_range=False,
-                activation_type=ort.QuantType.QInt16 if wide else ort.QuantType.QInt8,
-                weight_type=ort.QuantType.QInt8,
-                nodes_to_exclude=sorted(self._excluded()),
-                calibrate_method=methods[scheme.method or Method.MINMAX],
-                extra_options={
-                    "ActivationSymmetric": wide,
-                    "WeightSymmetric": True,
-                    "ForceQuantizeNoInputCheck": True,
-                    "UseQDQContribOps": wide and opset(self._model) < OPSETS[Activations.INT16],
-                },
-            )  # fmt: skip
-            made: Any = onnx.load(str(result))
-        if wide:
+        inputs = [port.name for port in self._runtime.inputs]
+        made = quantised(self._model, inputs, samples, scheme, sorted(self._excluded()))
+        if scheme.activations is Activations.INT16:
             join_limits(made)
         drop_unused(made)
         return Made(made.SerializeToString(), tuple(floating(made, self._model)))
@@ -178,19 +136,6 @@ class OnnxSource:
                     continue
                 yield str(node.name)
                 pending += [name for name in node.input if name not in self._given]
-
-
-class _Reader:
-    """Samples as ONNX Runtime's quantiser takes them."""
-
-    def __init__(self, runtime: OnnxRuntime, samples: Sequence[Sample]) -> None:
-        self._names = [port.name for port in runtime.inputs]
-        self._samples = iter(samples)
-
-    def get_next(self) -> dict[str, Array] | None:
-        """Return the next sample, None after the last."""
-        sample = next(self._samples, None)
-        return None if sample is None else dict(zip(self._names, sample, strict=True))
 
 
 def _require_packages() -> None:

@@ -27,6 +27,7 @@ def floating(quantised: Any, prepared: Any) -> Iterator[FloatOperator]:
     """
     values = [*prepared.graph.value_info, *prepared.graph.input, *prepared.graph.output]
     real = {value.name for value in values if value.type.tensor_type.elem_type == FLOAT}
+    real -= {tensor.name for tensor in prepared.graph.initializer}
     rounded = {node.input[0] for node in quantised.graph.node if node.op_type == QUANTIZE}
     limited = {
         node.input[0]
