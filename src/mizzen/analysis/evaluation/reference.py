@@ -1,7 +1,7 @@
 """What an artifact is compared with: the network that it was made of, on other arithmetic.
 
 A TFLite network runs on TFLite Micro's kernels, or, compiled, on the simulated NPU again; a PyTorch
-program runs in PyTorch.
+program runs in PyTorch, an ONNX network in ONNX Runtime.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import TensorInfo
 from mizzen.artifact.loading import load
+from mizzen.cpu.onnx_runtime import OnnxRuntime
 from mizzen.data.fitting import fitted, real, scale_of
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from mizzen.report import CompileReport
 
     Array = npt.NDArray[Any]
 
@@ -64,14 +67,12 @@ def open_reference(path: str | Path) -> Network:
 
 
 def _onnx(data: bytes, source: Path) -> Network:
-    """Read an ONNX network, of whose batches ONNX Runtime is given one inference at a time."""
-    from mizzen.artifact.onnx_network import OnnxNetwork
+    """Read an ONNX network as it is compiled, so that ONNX Runtime opens no file that it names."""
     from mizzen.frontends.onnx.reading import read
     from mizzen.frontends.onnx.writing import submodel
 
     model = read(data, source.name, source.parent)
-    network = submodel(model, model.nodes, model.inputs, model.outputs)
-    return OnnxNetwork(network, source.name)
+    return OnnxProgram(submodel(model, model.nodes, model.inputs, model.outputs), source.name)
 
 
 def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:
@@ -79,8 +80,55 @@ def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:
     return network.doubts if isinstance(network, Artifact) else ()
 
 
+class Subject(Network, Protocol):
+    """A network that is judged: an artifact, or one that is for no accelerator."""
+
+    name: str
+
+    @property
+    def accelerator(self) -> str | None:
+        """What it was compiled for."""
+        ...
+
+    @property
+    def report(self) -> CompileReport | None:
+        """What became of it in compilation."""
+        ...
+
+
+class OnnxProgram:
+    """An ONNX network in ONNX Runtime; pickled, it is read again from its bytes."""
+
+    accelerator = None
+    report = None
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Read a network. E190 for a file that is not one, E195 without ONNX Runtime."""
+        self.name = name
+        self._runtime = OnnxRuntime(data, name)
+        self.inputs, self.outputs = (
+            tuple(TensorInfo(port.name, port.shape, port.dtype, None) for port in ports)
+            for ports in (self._runtime.inputs, self._runtime.outputs)
+        )
+
+    def run(self, *arrays: Array) -> tuple[Array, ...]:
+        """Infer `[N, *shape]`, one inference after the other."""
+        given = [
+            array.reshape(-1, *info.shape) for array, info in zip(arrays, self.inputs, strict=True)
+        ]
+        results = [self._runtime.infer(sample) for sample in zip(*given, strict=True)]
+        return tuple(np.stack(each) for each in zip(*results, strict=True))
+
+    def __reduce__(self) -> tuple[type[OnnxProgram], tuple[bytes, str]]:
+        """Return a constructor and its arguments that make it again in another process."""
+        return OnnxProgram, (self._runtime.data, self.name)
+
+
 class PytorchProgram:
     """An exported program, executed by PyTorch; pickled, it is read again from its bytes."""
+
+    accelerator = None
+    report = None
 
     def __init__(self, data: bytes, name: str) -> None:
         """Read a program. E160 to E169 for a file that is not one, E165 without PyTorch."""
@@ -139,7 +187,7 @@ def _info(name: str, value: Any) -> TensorInfo:
     return TensorInfo(name, tuple(int(extent) for extent in value.shape), dtype, None)
 
 
-def referred(network: Network, artifact: Artifact, given: Sequence[Array]) -> list[Array]:
+def referred(network: Network, artifact: Network, given: Sequence[Array]) -> list[Array]:
     """Return the arrays for a reference where the artifact is given `[N, *shape]`.
 
     These are the artifact's own numbers where both have one form, else real ones; an image has its
