@@ -96,8 +96,8 @@ def precision(
     """Hold a quantised network against its floating-point one.
 
     Both are `.tflite` files, or both `.onnx`, or both `.pt2` programs. Arrays are real numbers, or
-    an input's own integers. Raises E495 where nothing of the two is alike, E702 for operators that TensorFlow Lite
-    Micro has not.
+    an input's own integers. Raises E495 where nothing of the two is alike, E702 for operators that
+    TensorFlow Lite Micro has not.
     """
     networks, names = two_networks(model, floating)
     return measured(networks, *names, data or Data())

@@ -107,4 +107,4 @@ def _kept(operation: Operation, kept: Sequence[str]) -> Sequence[Reason]:
 def decisions_of(model: Model) -> Iterator[Diagnostic]:
     """Return what reading decided for the user, as notes."""
     for said in model.said:
-        yield Diagnostic("W189", said, Severity.NOTE, Origin(model=model.name))
+        yield Diagnostic("N189", said, Severity.NOTE, Origin(model=model.name))
