@@ -96,4 +96,4 @@ def parsed(data: bytes, name: str) -> Any:
     try:
         return onnx.load_model_from_string(data)
     except DecodeError as error:
-        raise ValueError(f"a part for ONNX Runtime is damaged: {error}") from None
+        raise ValueError(f"it is damaged: {error}") from None
