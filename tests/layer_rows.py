@@ -711,7 +711,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.network.onnx": (
         "mizzen.frontends.onnx",
         "mizzen.mesh.network",
-        "mizzen.ops.limits",
+        "mizzen.ops",
     ),
     "mizzen.mesh.mapping": (
         "mizzen.documents",
