@@ -401,6 +401,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.onnx",
         "mizzen.frontends.onnx",
+        "mizzen.frontends.onnx.operators",
         "mizzen.frontends",
     ),
     "mizzen.analysis.checking.budget": (
