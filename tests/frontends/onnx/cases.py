@@ -1,13 +1,13 @@
 """ONNX's own cases of its operators: read and lowered as they are, and as quantised twins.
 
-A twin of a case has its one node between DequantizeLinear and QuantizeLinear, of 8 bits, with scales
-from the case's data. What it should give is what ONNX's own NumPy implementation makes of the same
-numbers, in float32, quantised.
+A twin of a case has its one node between DequantizeLinear and QuantizeLinear, with scales from the
+case's data. What it should give is what ONNX's own NumPy implementation makes of the same numbers,
+in float32, quantised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,7 +23,7 @@ from mizzen.graph import Array
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
 
-from .lowering.networks import Network, Scale, computed
+from .lowering.networks import Network, Scale, computed, from_runtime
 
 LIMITS = WindowLimits(longest_stride=3, largest_kernel=64)
 
@@ -55,8 +55,13 @@ CONSTANTS = {
 }
 """Inputs that are constants in floating point."""
 
-COMPUTED = ("Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual", "BitwiseAnd", "BitwiseOr",
-            "BitwiseXor", "Max", "Min", "Add", "Sub", "Mul", "And", "Or", "Xor", "Where")  # fmt: skip
+FIRST_ONLY = ("LayerNormalization", "MaxPool")
+"""Types of operators of which twins give the first result only."""
+
+COMPUTED = (
+    "Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Greater", "GreaterOrEqual",
+    "Less", "LessOrEqual", "Max", "Min", "Mul", "Or", "Sub", "Where", "Xor",
+)  # fmt: skip
 """Types of operators of which inputs beyond the first are given at run time, of whatever type."""
 
 
@@ -66,13 +71,11 @@ class Twin:
 
     given   what it takes
     wanted  what its results should be: integers, or what the case says where they are none
-    scales  of results that are quantised
     """
 
     network: Network
     given: dict[str, Array]
     wanted: list[Array]
-    scales: list[Scale | None]
 
 
 @cache
@@ -81,6 +84,20 @@ def collected() -> tuple[Any, ...]:
     from onnx.backend.test.case.node import collect_testcases
 
     return tuple(collect_testcases(None))
+
+
+def cases_of(module: str, kind: str) -> tuple[Any, ...]:
+    """Return the cases of an operator, which one of the package's modules has: ``relu``."""
+    from importlib import import_module
+
+    node: Any = import_module("onnx.backend.test.case.node")
+    import_module(f"{node.__name__}.{module}")
+    return tuple(case for case in node._NodeTestCases if kinds_of(case) == (kind,))
+
+
+def kinds_of(case: Any) -> tuple[str, ...]:
+    """Return the types of a case's operators."""
+    return tuple(node.op_type for node in case.model.graph.node)
 
 
 def outcome(data: bytes, name: str) -> str:
@@ -101,16 +118,11 @@ def reasons(lowering: Lowered) -> dict[str, str]:
     }
 
 
-def twins(cases: Sequence[Any]) -> Iterator[tuple[str, Twin]]:
-    """Return the twins of cases of one node that take or give real numbers, or integers."""
-    for case in cases:
-        twin = twin_of(case)
-        if twin is not None:
-            yield case.name, twin
+def twin_of(case: Any, dtype: str = "int8") -> Twin | None:
+    """Return a case's twin; None where it has several nodes, or no arrays, or no real numbers.
 
-
-def twin_of(case: Any) -> Twin | None:
-    """Return a case's twin; None where it has several nodes, or no arrays, or no reals at all."""
+    dtype  of quantised inputs and results; weights have int8
+    """
     graph, version = case.model.graph, case.model.opset_import[0].version
     if len(graph.node) != 1 or graph.node[0].domain or not case.data_sets or version > NEWEST:
         return None
@@ -121,7 +133,17 @@ def twin_of(case: Any) -> Twin | None:
         return None
     if not any(array.dtype == np.float32 for array in inputs):
         return None
-    return _Making(node, max(version, 13)).twin(case, inputs, outputs)
+    opset = max(version, 21 if dtype.endswith("16") else 13)
+    if _form(node, version) != _form(node, opset):
+        return None
+    return _Making(node, opset, dtype).twin(case, inputs)
+
+
+def _form(node: Any, opset: int) -> int:
+    """Return the version that has a node's operator as an opset has it."""
+    from onnx.defs import get_schema
+
+    return get_schema(node.op_type, opset, "").since_version
 
 
 NEWEST = 25
@@ -129,13 +151,14 @@ NEWEST = 25
 
 
 class _Making:
-    def __init__(self, node: Any, opset: int) -> None:
+    def __init__(self, node: Any, opset: int, dtype: str) -> None:
         self.node = node
+        self.dtype = dtype
         self.network = Network(opset)
         self.given: dict[str, Array] = {}
         self.reals: dict[str, Array] = {}
 
-    def twin(self, case: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> Twin | None:
+    def twin(self, case: Any, inputs: Sequence[Array]) -> Twin | None:
         from onnx import helper
         from onnx.reference import ReferenceEvaluator
 
@@ -144,16 +167,18 @@ class _Making:
         try:
             with np.errstate(all="ignore"):
                 results: Any = ReferenceEvaluator(case.model).run(None, self.reals)
-        except Exception:  # noqa: BLE001: an implementation of ONNX's that has a fault
+        except Exception:
             return None
         attributes = {each.name: helper.get_attribute_value(each) for each in self.node.attribute}
-        names = tuple(f"y{index}" if name else "" for index, name in enumerate(self.node.output))
+        count = 1 if self.node.op_type in FIRST_ONLY else len(self.node.output)
+        outputs = self.node.output[:count]
+        names = tuple(f"y{index}" if name else "" for index, name in enumerate(outputs))
         self.network.nodes.append((self.node.op_type, tuple(places), names, attributes))
-        scales: list[Scale | None] = []
-        wanted: list[Array] = []
-        for name, array in zip((name for name in names if name), results, strict=True):
-            wanted.append(self._result(name, np.asarray(array), scales))
-        return Twin(self.network, self.given, wanted, scales)
+        wanted = [
+            self._result(name, np.asarray(array))
+            for name, array in zip((name for name in names if name), results, strict=False)
+        ]
+        return Twin(self.network, self.given, wanted)
 
     def _place(self, index: int, name: str, named: dict[str, Array]) -> str:
         if not name:
@@ -168,52 +193,84 @@ class _Making:
             self.reals[name] = scale.dequantize(integers)
             return self.network.weight(integers, scale)
         if array.dtype == np.float32:
-            scale = fitting(array)
+            scale = fitting(array, self.dtype)
             self.given[name] = scale.quantize(array)
             self.reals[name] = scale.dequantize(self.given[name])
-            return self.network.dequantize(self.network.input(name, array.shape, np.int8), scale)
+            return self.network.dequantize(self.network.input(name, array.shape, self.dtype), scale)
         if index and kind not in COMPUTED:
             return self.network.constant(array, name)
         self.given[name] = array
         return self.network.input(name, array.shape, array.dtype)
 
-    def _result(self, name: str, array: Array, scales: list[Scale | None]) -> Array:
+    def _result(self, name: str, array: Array) -> Array:
         if array.dtype != np.float32:
-            scales.append(None)
             self.network.outputs.append(name)
             return array
-        scales.append(fitting(array))
-        self.network.outputs.append(self.network.quantize(name, scales[-1]))  # type: ignore[arg-type]
-        return scales[-1].quantize(array)  # type: ignore[union-attr]
+        scale = fitting(array, self.dtype)
+        self.network.outputs.append(self.network.quantize(name, scale))
+        return scale.quantize(np.nan_to_num(array))
 
 
-def fitting(array: Array) -> Scale:
-    """Return the scale of 8 bits for what numbers there are, zero among them."""
+def fitting(array: Array, dtype: str) -> Scale:
+    """Return the scale of a type for what numbers there are, zero among them."""
     finite = array[np.isfinite(array)].astype(np.float64)
     low, high = min(float(finite.min(initial=0)), 0.0), max(float(finite.max(initial=0)), 0.0)
+    if dtype == "int16":
+        return Scale(np.float32(max(-low, high) / 32767 or 1.0), 0, dtype)
     scale = np.float32((high - low) / 255 or 1.0)
-    return Scale(scale, int(np.clip(np.rint(-low / scale) - 128, -128, 127)))
+    least = np.iinfo(dtype).min
+    return Scale(scale, int(np.clip(np.rint(-low / scale) + least, least, least + 255)), dtype)
 
 
-def steps_off(twin: Twin, results: Sequence[Array]) -> int:
-    """Return by how many steps results are off what they should be, at most."""
-    worst = 0
-    for result, wanted in zip(results, twin.wanted, strict=True):
-        assert result.shape == wanted.shape, (result.shape, wanted.shape)
-        assert result.dtype == wanted.dtype, (result.dtype, wanted.dtype)
-        off = np.abs(result.astype(np.int64) - wanted.astype(np.int64))
-        worst = max(worst, int(off.max(initial=0)))
-    return worst
+@dataclass(frozen=True)
+class Trial:
+    """What becomes of a twin.
+
+    reason    why it is not lowered; empty where it is
+    elements  of its results
+    differ    how many of them are not what they should be
+    most      by how many steps at most
+    runtime   by how many steps they are off what ONNX Runtime gives; None where it has none
+    """
+
+    reason: str
+    elements: int = 0
+    differ: int = 0
+    most: int = 0
+    runtime: int | None = None
 
 
-def tried(twin: Twin, name: str) -> tuple[str, int]:
-    """Return what becomes of a twin, or why the host has it, and by how many steps it is off."""
+def steps_off(results: Sequence[Array], wanted: Sequence[Array]) -> Array:
+    """Return by how many steps each element is off."""
+    parts: list[Array] = []
+    for one, other in zip(results, wanted, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        parts.append(np.abs(one.astype(np.int64) - other.astype(np.int64)).reshape(-1))
+    return np.concatenate(parts)
+
+
+def tried(twin: Twin, name: str, *, runtime: bool = False) -> Trial:
+    """Lower a twin and compute it.
+
+    runtime  hold it against ONNX Runtime too
+    """
     try:
         lowering = lower(read(twin.network.data, name), LIMITS)
     except MizzenError as error:
-        return f"{error.diagnostic.code}: {error.diagnostic.message}", 0
+        return Trial(f"{error.diagnostic.code}: {error.diagnostic.message}")
     kept = reasons(lowering)
     if kept:
-        return "; ".join(f"{kind}: {reason}" for kind, reason in kept.items()), 0
+        return Trial("; ".join(f"{kind}: {reason}" for kind, reason in kept.items()))
     results = computed(lowering, *(twin.given[name] for name in lowering.model.inputs))
-    return "lowered", steps_off(twin, results)
+    off = steps_off(results, twin.wanted)
+    peer = _from_runtime(twin) if runtime else None
+    beside = None if peer is None else int(steps_off(results, peer).max(initial=0))
+    return Trial("", off.size, int(np.count_nonzero(off)), int(off.max(initial=0)), beside)
+
+
+def _from_runtime(twin: Twin) -> list[Array] | None:
+    """Return what ONNX Runtime computes; None where it has no such operator or type."""
+    try:
+        return from_runtime(twin.network, twin.given)
+    except Exception:
+        return None

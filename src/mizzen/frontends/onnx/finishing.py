@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mizzen.diagnostics import Origin
 from mizzen.frontends.onnx.batch_norms import folded_norms
 from mizzen.frontends.onnx.draft import changed, made
@@ -22,7 +24,9 @@ def finished(
             message = f'output "{name}" must be made by a node, and is made by none'
             raise wrong(Origin(model=draft.file, name=name), message)
     nodes = needed(_named(walk, inputs, outputs), outputs)
-    nodes = integers_moved(folded_norms(nodes, outputs, draft), inputs, outputs, draft)
+    with np.errstate(all="ignore"):
+        nodes = folded_norms(nodes, outputs, draft)
+    nodes = integers_moved(nodes, inputs, outputs, draft)
     used = {name for node in nodes for name in node.inputs} | set(outputs)
     constants = {name: value for name, value in draft.constants.items() if name in used}
     made_here = {name for node in nodes for name in node.outputs if name}

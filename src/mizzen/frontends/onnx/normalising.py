@@ -33,6 +33,7 @@ from mizzen.frontends.onnx.folding import Folding
 from mizzen.frontends.onnx.forms import modern
 from mizzen.frontends.onnx.model import ONNX, Array, Node, TensorType
 from mizzen.frontends.onnx.moving import MOVES
+from mizzen.frontends.onnx.operands import require_operands
 from mizzen.frontends.onnx.ordering import ordered, origin_of
 from mizzen.frontends.onnx.parameters import require_parameters
 from mizzen.frontends.onnx.schemas import Schemas, require_opset
@@ -99,15 +100,15 @@ class Normalising:
         require_taken(node, self.draft)
         if any(isinstance(value, Subgraph) for value in node.attributes.values()):
             raise self.draft.refused(node, "must have no graph within, and has one")
-        if node.domain == ONNX:
-            self._schemas.check(node, body.opset)
-            parts = modern(node, body.opset, self.draft)
+        # Numbers may be of any size: what overflows is infinite, as where the network runs.
+        with np.errstate(all="ignore"):
+            parts = [node]
+            if node.domain == ONNX:
+                self._schemas.check(node, body.opset)
+                parts = modern(node, body.opset, self.draft)
             for part in parts:
                 for piece in plain(part, self.draft):
                     self._settle(piece)
-        else:
-            for piece in plain(node, self.draft):
-                self._settle(piece)
 
     def _require_known(self, node: Node) -> None:
         for name in node.inputs:
@@ -124,6 +125,7 @@ class Normalising:
             return
         if node.kind in ("QuantizeLinear", "DequantizeLinear"):
             node = require_parameters(node, self.draft)
+        require_operands(node, self.draft)
         types = self._schemas.results(node)
         if not self._folded(node, types):
             self._keep(node, self._whole(node, types))

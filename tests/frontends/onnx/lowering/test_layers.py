@@ -313,6 +313,10 @@ REFUSED: dict[str, tuple[Layer, str]] = {
         Layer("Gemm", [(ROWS, WX), per_tensor(MATRIX, "int16")], WX),
         "its weight is of int16",
     ),
+    "a bias beyond 32 bits": (
+        Layer("Gemm", [(ROWS, X), per_tensor(MATRIX), np.full(7, 1e9, np.float32)], X),
+        "its sums do not fit into 32 bits, as its bias is large for the scales of input and weight",
+    ),
     "negative alpha": (
         Layer("Gemm", [(ROWS, X), per_tensor(MATRIX)], X, {"alpha": -1.0}),
         "its alpha is -1.0, and no positive number",

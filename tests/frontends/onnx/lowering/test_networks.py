@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,8 +62,8 @@ def of_runtime(path: Path, inputs: dict[str, Array]) -> Sequence[Array]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    results: Sequence[Array] = onnxruntime.InferenceSession(str(path), options).run(None, inputs)
-    return results
+    results: Any = onnxruntime.InferenceSession(str(path), options).run(None, inputs)
+    return list(results)
 
 
 @pytest.mark.parametrize("name", NETWORKS)

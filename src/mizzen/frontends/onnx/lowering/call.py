@@ -80,6 +80,13 @@ class OnnxCall:
         """The type of the first result's elements, as ONNX has it."""
         return self.context.model.types[self.node.outputs[0]].dtype
 
+    def is_used(self, index: int) -> bool:
+        """Whether a result is given to the caller, or to another node."""
+        name, model = self.node.outputs[index], self.context.model
+        return name != "" and (
+            name in model.outputs or any(name in node.inputs for node in model.nodes)
+        )
+
     def shape_of(self, index: int) -> tuple[int, ...]:
         """The shape of an input."""
         return self.context.model.types[self.node.inputs[index]].shape

@@ -109,7 +109,10 @@ def _nearest(call: OnnxCall, way: str) -> Term:
     rounding = call.text("nearest_mode", "round_prefer_floor")
     call.need(rounding in ROUNDINGS, f'it rounds places by "{rounding}"')
     dimensions = _dimensions(call, way)
-    places = [_places(each, rounding) for each in dimensions]
+    places = [
+        _places(each, scale, way, rounding)
+        for each, scale in zip(dimensions, _scales(call), strict=True)
+    ]
     form = _form(dimensions, places)
     b = call.b
 
@@ -126,10 +129,9 @@ def _nearest(call: OnnxCall, way: str) -> Term:
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-def _places(dimension: Dimension, rounding: str) -> Array:
-    """Return which inputs outputs are, from places in float32."""
-    step, start = np.float32(float(dimension.step)), np.float32(float(dimension.start))
-    places = (np.arange(dimension.after, dtype=np.float32) * step + start).astype(np.float32)
+def _places(dimension: Dimension, scale: Fraction, way: str, rounding: str) -> Array:
+    """Return which inputs outputs are, from places in float32 as ONNX Runtime computes them."""
+    places = _originals(dimension, np.float32(float(scale)), way)
     match rounding:
         case "round_prefer_floor":
             rounded = np.ceil(places - np.float32(0.5))
@@ -140,6 +142,26 @@ def _places(dimension: Dimension, rounding: str) -> Array:
         case _:
             rounded = np.ceil(places)
     return np.clip(rounded.astype(np.int64), 0, dimension.before - 1)
+
+
+def _originals(dimension: Dimension, scale: np.float32, way: str) -> Array:
+    """Return where outputs are in the input, float32."""
+    half, before, after = np.float32(0.5), dimension.before, dimension.after
+    outputs = np.arange(after, dtype=np.float32)
+    match way:
+        case "asymmetric":
+            return outputs / scale
+        case "align_corners":
+            return outputs * np.float32(before - 1) / np.float32(max(after - 1, 1))
+        case "tf_half_pixel_for_nn":
+            return (outputs + half) / scale
+        case "pytorch_half_pixel" if after == 1:
+            return outputs
+        case "half_pixel_symmetric":
+            whole = np.float32(after) / (scale * np.float32(before))
+            return np.float32(before) / 2 * (1 - whole) + (outputs + half) / scale - half
+        case _:
+            return (outputs + half) / scale - half
 
 
 def _form(dimensions: Sequence[Dimension], places: Sequence[Array]) -> Resizing | None:

@@ -106,7 +106,7 @@ def _constant(call: OnnxCall, index: int, rank: int) -> Array | None:
 
 def _need_one_result(call: OnnxCall) -> None:
     call.need(
-        not any(call.node.outputs[1:]),
+        not any(call.is_used(index) for index in range(1, len(call.node.outputs))),
         "it gives the mean or the spread too",
         "export for inference, where only the first result is used",
     )

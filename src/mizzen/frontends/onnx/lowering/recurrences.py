@@ -12,13 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mizzen.frontends.arrangement.movement import concat, reshape, sliced
+from mizzen.frontends.arrangement.movement import concat, permuted, reshape, sliced
 from mizzen.frontends.arrangement.windows import linear
 from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.layers import BIAS_MAXIMUM, IntLayer
-from mizzen.frontends.quantized.recurrence import Recurrence, gru, lstm, rnn, sigmoid
-from mizzen.frontends.quantized.terms import Constant, Real, Target, Term
+from mizzen.frontends.quantized.recurrence import (
+    Recurrence,
+    gru,
+    gru_reset_first,
+    lstm,
+    rnn,
+    sigmoid,
+)
+from mizzen.frontends.quantized.scales import as_target
+from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target, Term
 from mizzen.frontends.refusal import RefusedError
 from mizzen.graph import DType, Quantization, Value, integer_range
 
@@ -89,12 +97,38 @@ def recurrent(call: OnnxCall) -> tuple[Term, ...]:
     parts = [_direction(call, each, grids) for each in directions]
     sequences, lasts, cells = zip(*parts, strict=True)
     b = call.b
-    steps, batch, _ = call.shape_of(0)
+    steps, batch = _extent(call)
     whole = [reshape(b, value, (steps, 1, batch, call.shape_of(2)[2])) for value in sequences]
-    results: list[Term] = [Real(concat(b, each, axis)) for each, axis in ((whole, 1), (lasts, 0))]
-    if call.kind == "LSTM":
-        results.append(Real(concat(b, cells, 0)))
-    return tuple(results[: len(call.node.outputs)])
+    results = [concat(b, whole, 1), concat(b, lasts, 0), concat(b, cells, 0)]
+    if _is_batch_first(call):
+        orders = ((2, 0, 1, 3), (1, 0, 2), (1, 0, 2))
+        results = [permuted(b, *each) for each in zip(results, orders, strict=True)]
+    pairs = zip(results, call.shapes, strict=False)
+    return tuple(_result(call, Real(each), shape) for each, shape in pairs)
+
+
+def _result(call: OnnxCall, x: Real, shape: tuple[int, ...]) -> Pending:
+    """Let states become integers of 8 bits: inside they have 16, too few for exactly as many."""
+
+    def emit(target: Target) -> Value:
+        call.need(
+            target.dtype is DType.INT8,
+            "its results have 16 bits, as many as its states have inside",
+            "quantise its results to 8 bits",
+        )
+        return as_target(call.b, x, target)
+
+    return Pending(emit, shape)
+
+
+def _is_batch_first(call: OnnxCall) -> bool:
+    return bool(call.whole("layout", 0))
+
+
+def _extent(call: OnnxCall) -> tuple[int, int]:
+    """Return how many steps and sequences there are."""
+    first, second, _ = call.shape_of(0)
+    return (second, first) if _is_batch_first(call) else (first, second)
 
 
 def _need_plain(call: OnnxCall) -> None:
@@ -111,16 +145,8 @@ def _need_plain(call: OnnxCall) -> None:
     )
     call.need(not call.number("clip", 0.0), "it clips its gates", "export it without clip")
     call.need(not call.whole("input_forget", 0), "its input and forget gates are one")
-    call.need(not call.whole("layout", 0), "its batch comes first (layout of 1)",
-              "put a Transpose in front of it")  # fmt: skip
     call.need(not call.given(7), "its gates see the cell (peepholes)")
-    if call.kind == "GRU":
-        call.need(
-            bool(call.whole("linear_before_reset", 0)),
-            "its reset gate comes before the product (linear_before_reset of 0)",
-            "train or export it with linear_before_reset of 1, as PyTorch does",
-        )
-    steps = call.shape_of(0)[0]
+    steps, _ = _extent(call)
     if call.given(4):
         full = bool(np.all(call.array(4) == steps))
         call.need(full, "its sequences end at different steps", "give it whole sequences")
@@ -134,7 +160,7 @@ def _need_plain(call: OnnxCall) -> None:
 def _read(call: OnnxCall, place: int, is_reversed: bool) -> Direction:
     """Return the constants of a direction; biases are one where nothing comes between them."""
     bias, inner = _biases(call, place)
-    if call.kind != "GRU":
+    if call.kind != "GRU" or not call.whole("linear_before_reset", 0):
         bias, inner = bias + inner, np.zeros_like(inner)
     inputs, states = (_matrix(call, index, place) for index in (1, 2))
     return Direction(place, is_reversed, inputs, states, bias, inner)
@@ -161,7 +187,8 @@ def _direction(
                 layer, first, _first(call, 6, direction.place, grids["cell"])
             )
         case "GRU":
-            sequence = gru(layer, first)
+            after = bool(call.whole("linear_before_reset", 0))
+            sequence = gru(layer, first) if after else gru_reset_first(layer, first)
         case _:
             sequence = rnn(layer, first, np.tanh)
     steps, batch, hidden = sequence.value.shape
@@ -212,14 +239,14 @@ def _projected(call: OnnxCall, direction: Direction, target: Target) -> Real:
     scales = weight.scales * x.scale
     integers = np.rint(direction.bias / scales).clip(-BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
     kernel = weight.integers.reshape(outputs, 1, 1, inputs)
-    steps, batch, _ = x.value.shape
+    given = permuted(call.b, x.value, (1, 0, 2)) if _is_batch_first(call) else x.value
     layer = IntLayer(call.b, x, kernel, integers, scales, target)
-    return Real(linear(call.b, x.value, layer, (steps, batch, outputs)))
+    return Real(linear(call.b, given, layer, (*given.shape[:2], outputs)))
 
 
 def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]:
     """Return what is rounded to what inside, so that nothing leaves its range."""
-    steps, x = call.shape_of(0)[0], call.real(0)
+    (steps, _), x = _extent(call), call.real(0)
     low, high = integer_range(x.value.dtype)
     furthest = max(high - x.zero_point, x.zero_point - low) * x.scale
     state = max(1.0, _initial(call, 5))
@@ -262,11 +289,13 @@ def _initial(call: OnnxCall, index: int) -> float:
 
 def _first(call: OnnxCall, index: int, place: int, grid: Target) -> Real:
     """Return a first state, [batch, hidden]; zeros where none is given."""
-    shape = (call.shape_of(0)[1], call.shape_of(2)[2])
-    term = call.term(index) if call.given(index) else Constant(np.zeros((place + 1, *shape)))
+    shape, axis = (_extent(call)[1], call.shape_of(2)[2]), int(_is_batch_first(call))
+    if not call.given(index):
+        return Real(call.b.constant(np.zeros(shape), grid.dtype, grid.quantization))
+    term = call.term(index)
     if isinstance(term, Constant):
-        steps = np.rint(term.real[place].astype(np.float64) / grid.scale)
+        steps = np.rint(term.real.take(place, axis).astype(np.float64) / grid.scale)
         integers = steps.clip(*integer_range(grid.dtype)).astype(np.int64)
         return Real(call.b.constant(integers, grid.dtype, grid.quantization))
-    value = sliced(call.b, call.real(index).value, 0, place, 1)
+    value = sliced(call.b, call.real(index).value, axis, place, 1)
     return Real(reshape(call.b, value, shape))

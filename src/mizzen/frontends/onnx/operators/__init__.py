@@ -32,6 +32,7 @@ from mizzen.frontends.onnx.operators.movement import CHOICES, MOVEMENT
 from mizzen.frontends.onnx.operators.refused import REFUSED
 from mizzen.frontends.onnx.operators.row import CPU, MICROSOFT, Form, Missing, Operator
 from mizzen.frontends.onnx.operators.summing import NORMALIZING, RECURRENT, REDUCING
+from mizzen.frontends.onnx.operators.unquantised import UNQUANTISED
 
 __all__ = ["CPU", "MICROSOFT", "OPERATORS", "TABLES", "Form", "Missing", "Operator", "operator_of"]
 
@@ -44,6 +45,7 @@ TABLES: tuple[tuple[Operator, ...], ...] = (
     NORMALIZING,
     RECURRENT,
     REFUSED,
+    UNQUANTISED,
 )
 
 OPERATORS: dict[tuple[str, str], Operator] = {

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from mizzen.frontends.onnx.operators.row import Operator, each, missing
 
+SCATTERED = missing(
+    "it writes at places among others, of which none may come twice on an NPU",
+    "write it with Concat and Slice, or with Where",
+)
+
 MOVEMENT: tuple[Operator, ...] = (
     Operator("Identity", "shapes:identity"),
     *each("Reshape Flatten Squeeze Unsqueeze", "shapes:reshaped"),
@@ -22,15 +27,10 @@ MOVEMENT: tuple[Operator, ...] = (
     Operator("GatherND", "lookups:gather_nd", 11),
     Operator("ReverseSequence", "lookups:reverse_sequence", 10),
     Operator("OneHot", "lookups:one_hot", 9),
+    Operator("Hardmax", "lookups:hardmax"),
     Operator("Trilu", "lookups:trilu", 14),
-    *each(
-        "Scatter ScatterElements ScatterND",
-        missing(
-            "it writes at places among others, of which none may come twice on an NPU",
-            "write it with Concat and Slice, or with Where",
-        ),
-        9,
-    ),
+    Operator("Scatter", SCATTERED, 9),
+    *each("ScatterElements ScatterND", SCATTERED, 11),
 )
 
 CHOICES: tuple[Operator, ...] = (

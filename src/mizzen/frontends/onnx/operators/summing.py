@@ -5,6 +5,8 @@ from __future__ import annotations
 from mizzen.frontends.onnx.operators.row import Operator, each, missing
 
 REDUCING: tuple[Operator, ...] = (
+    Operator("Sum", "totals:total"),
+    Operator("Mean", "totals:mean"),
     Operator("ReduceSum", "reductions:sum_"),
     Operator("ReduceMean", "reductions:mean_"),
     *each("ReduceMax ReduceMin", "reductions:extreme"),
