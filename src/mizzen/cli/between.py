@@ -19,10 +19,11 @@ from mizzen.diagnostics import Origin, fail
 
 if TYPE_CHECKING:
     from mizzen.compiler.ethos_u.stages import Network, Part, Stage, Stages
+    from mizzen.compiler.source import Extents
     from mizzen.targets.ethos_u.generator.operations import Schedule
 
 OF_ARTIFACTS = ("listing", "hazards", "why")
-OF_NETWORKS = ("config", "system_config", "memory_mode", "arena_cache_size")
+OF_NETWORKS = ("config", "system_config", "memory_mode", "arena_cache_size", "shape")
 """Options that say nothing about the other kind of file."""
 
 INDENT = "  "
@@ -44,7 +45,7 @@ def between(options: argparse.Namespace, console: Console) -> Answer:
     chosen = show_options(system_options(options), options.artifact, console)
     configuration = own_configuration(chosen.configuration)
     with console.progress(f"going through {options.artifact}"):
-        network = _network(options.artifact)
+        network = _network(options.artifact, chosen.shapes)
         made = stages(network, configuration, asked[-1])
     if network.subgraphs > 1:
         console.note(f"  shown is the main one of {network.subgraphs} subgraphs")
@@ -82,18 +83,18 @@ def _asked(text: str) -> list[Stage]:
     return [stage for name, stage in stages.items() if name in names]
 
 
-def _network(path: str) -> Network:
+def _network(path: str, shapes: Extents) -> Network:
     """Read a file as a graph of integers. Raises E1xx as the front-ends do."""
-    from mizzen.compiler.compile import PYTORCH, file_of, front_end_of
+    from mizzen.compiler.compile import PYTORCH, front_end_of, source_of
     from mizzen.compiler.ethos_u.stages import Network, network_of, readable
 
-    data, name = file_of(path)
-    if front_end_of(data, name) is not PYTORCH:
-        return network_of(data, name)
+    source = source_of(path)
+    if front_end_of(source) is not PYTORCH:
+        return network_of(source, shapes)
     from mizzen.compiler.torch.exported import load_exported
     from mizzen.torch.lowering import integer_graph
 
-    return Network(readable(integer_graph(load_exported(data, name), Path(name).stem)))
+    return Network(readable(integer_graph(load_exported(source.data, source.name), source.stem)))
 
 
 def _texts(made: Stages, asked: Sequence[Stage], console: Console) -> Iterator[str]:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from mizzen.report.cost import CostReport
     from mizzen.report.quantization import QuantizationReport
 
-SUMMARY = "quantised TFLite, .pt2, TOSA -> artifact; placement and memory"
+SUMMARY = "quantised TFLite, ONNX, .pt2, TOSA -> artifact; placement and memory"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+        "model", metavar="MODEL", help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file"
     )
     group = parser.add_argument_group("a floating-point MODEL")
     group.add_argument(
@@ -62,6 +62,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     with temporary_folder() as folder:
         model = folder / Path(options.model).name
         said = _quantise(options, model, console)
+        options.shape = []  # the quantised network has its shapes
         return _compiled(options, str(model), said, console)
 
 
@@ -69,10 +70,13 @@ def _quantise(options: argparse.Namespace, place: Path, console: Console) -> Seq
     """Write the quantised network to a temporary place, and return what is to be said of it."""
     from mizzen.calibration.quantizing import Words, begun
     from mizzen.calibration.scheme import Scheme
+    from mizzen.compiler.source import read_shapes
     from mizzen.files import write_file
 
     with console.progress(f"calibrating {options.model}"):
-        work = begun(options.model, Words(tuple(options.calibrate)), Scheme(), {})
+        work = begun(
+            options.model, Words(tuple(options.calibrate)), Scheme(), read_shapes(options.shape)
+        )
         write_file(place, work.made.data)
         return (quantised_here(work.report()), *work.diagnostics())
 

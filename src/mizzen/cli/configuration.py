@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 from mizzen.cli.layout import read_size
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.compiler.proof.options import Effort
+from mizzen.compiler.source import Extents, read_shapes
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Keywords(TypedDict):
     target_options: dict[str, str]
     prove: str
     allow_inexact: bool
+    shapes: Extents
 
 
 def add_configuration_options(parser: argparse.ArgumentParser, action: str = "store") -> None:
@@ -78,6 +80,7 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
         default=[],
         help="an option that only one family of NPUs has; may be given several times",
     )
+    add_shape_option(group)
     group.add_argument(
         "--prove",
         metavar="{off,quick,thorough}",
@@ -93,11 +96,25 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
     _add_generator_options(parser)
 
 
+def add_shape_option(group: Options) -> None:
+    """Add the one that says what an ONNX network leaves open."""
+    group.add_argument(
+        "--shape",
+        metavar="NAME=N[,N...]",
+        action="append",
+        default=[],
+        help="for ONNX: the shape of an input, or an extent by its name, that the network leaves "
+        "open, for instance input=1,3,96,96 or batch=1; may be given several times (default: a "
+        "batch of 1)",
+    )
+
+
 def add_system_options(parser: argparse.ArgumentParser, description: str) -> None:
     """Add those that say which NPU in which system."""
     group = parser.add_argument_group("configuration", description)
     _add_machine_options(group, "store")
     _add_cache_option(group)
+    add_shape_option(group)
 
 
 def system_options(options: argparse.Namespace) -> CompileOptions:
@@ -110,6 +127,7 @@ def system_options(options: argparse.Namespace) -> CompileOptions:
         system_config=options.system_config,
         memory_mode=options.memory_mode,
         arena_cache_size=options.arena_cache_size,
+        shapes=read_shapes(options.shape),
     )
 
 
@@ -183,6 +201,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
         target_options={**_generation(options), **dict(options.target_option)},
         prove=options.prove,
         allow_inexact=options.allow_inexact,
+        shapes=read_shapes(options.shape),
     )
 
 

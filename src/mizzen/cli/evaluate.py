@@ -51,9 +51,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference",
         metavar="NET",
-        help="a .tflite or .pt2 that is given the same data, for instance the float network: its "
-        "metrics, and how far the artifact agrees (metric same-class); labels need not be there "
-        "then",
+        help="a .tflite, .onnx or .pt2 that is given the same data, for instance the float "
+        "network: its metrics, and how far the artifact agrees (metric same-class); labels need "
+        "not be there then",
     )
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"

@@ -6,15 +6,16 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from mizzen.compiler.ethos_u.regions import STANDARD, WINDOW_LIMITS
-from mizzen.compiler.torch.placement import form_of, is_edge
+from mizzen.compiler.integers import integers_of
+from mizzen.compiler.torch.host import TorchLowering
+from mizzen.compiler.torch.placement import form_of
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.narrowing import read
 from mizzen.frontends.torch.program import is_unquantized
-from mizzen.graph import Graph, Operation
+from mizzen.graph import Graph
 from mizzen.package import tosa
-from mizzen.partition import extract, partition
 from mizzen.passes import plain
 
 if TYPE_CHECKING:
@@ -55,24 +56,9 @@ def integer_graph(exported: ExportedProgram, name: str = "model") -> Graph:
     """
     _require_quantized(exported, name)
     lowered = lower(read(exported, name), WINDOW_LIMITS)
-    placed = partition(lowered.graph, form_of, edge=is_edge)
-    for group, placement in placed.groups.items():
-        if placement.reasons and not all(map(is_edge, _operations(lowered.graph, group))):
-            raise fail(
-                "E168",
-                f"every operator must have a TOSA form, and {lowered.origins[group].kind} has "
-                f"none: {placement.reasons[0].message}",
-                origin=lowered.origins[group],
-                help=placement.reasons[0].help or "quantise the operators around it",
-            )
-    inner = [group for group, each in placed.groups.items() if not each.reasons]
-    part = extract(lowered.graph, inner, name)
-    STANDARD.run(part.graph)
-    return part.graph
-
-
-def _operations(graph: Graph, group: int) -> list[Operation]:
-    return [operation for operation in graph if operation.group == group]
+    graph = integers_of(TorchLowering(lowered), form_of, name)
+    STANDARD.run(graph)
+    return graph
 
 
 def _require_quantized(exported: ExportedProgram, name: str) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from mizzen.analysis.comparison.pairs import Pair, TwoNetworks
 from mizzen.artifact.interface import Array, TensorInfo
-from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of
+from mizzen.compiler.compile import ONNX, PYTORCH, TFLITE, front_end_of, source_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.report.precision import BINS, InputSource, LayerPrecision, Precision
@@ -123,8 +123,10 @@ def two_networks(
     model: str | PathLike[str] | bytes, floating: str | PathLike[str] | bytes
 ) -> tuple[TwoNetworks, tuple[str, str]]:
     """Read both networks, and return them with their names."""
-    (data, name), (other, floating_name) = file_of(model), file_of(floating)
-    forms = front_end_of(data, name), front_end_of(other, floating_name)
+    sources = source_of(model), source_of(floating)
+    data, other = (source.data for source in sources)
+    name, floating_name = (source.name for source in sources)
+    forms = front_end_of(sources[0]), front_end_of(sources[1])
     networks: TwoNetworks
     if forms == (TFLITE, TFLITE):
         from mizzen.analysis.comparison.precision_tflite import TfliteNetworks
@@ -145,11 +147,15 @@ def two_networks(
         from mizzen.analysis.comparison.precision_torch import programs
 
         networks = programs(data, name, other, floating_name)
+    elif forms == (ONNX, ONNX):
+        from mizzen.analysis.comparison.precision_onnx import networks_of
+
+        networks = networks_of(*sources)
     else:
         raise fail(
             "E495",
-            f"both networks must be .tflite files, or both .pt2 programs; {name} is "
-            f"{forms[0].name} and {floating_name} is {forms[1].name}",
+            f"both networks must be .tflite files, both .onnx files, or both .pt2 programs; {name} "
+            f"is {forms[0].name} and {floating_name} is {forms[1].name}",
         )
     _require_pairs(networks, name, floating_name)
     return networks, (name, floating_name)

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import positive_number
+from mizzen.cli.configuration import add_shape_option, positive_number
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, duration, fields, share, size
 from mizzen.cli.mesh.networks import damaged_machine, find_network
+from mizzen.compiler.source import read_shapes
 
 if TYPE_CHECKING:
     from mizzen.mesh.machine import Machine
@@ -31,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "network",
         metavar="NETWORK",
-        help="a quantised .tflite or .pt2, or resnet18, resnet50, mobilenet-v1, mobilenet-v2, "
-        "transformer-block, which are shapes only",
+        help="a quantised .tflite, .onnx or .pt2, or resnet18, resnet50, mobilenet-v1, "
+        "mobilenet-v2, transformer-block, which are shapes only",
     )
     parser.add_argument(
         "--machine",
@@ -47,6 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         help="copies of the network (default: the number with the most images a second)",
     )
+    add_shape_option(parser)
     given = parser.add_mutually_exclusive_group()
     given.add_argument(
         "--assignment",
@@ -88,7 +90,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.mesh.program import program_bytes
     from mizzen.mesh.simulation import estimate
 
-    network = find_network(options.network)
+    network = find_network(options.network, read_shapes(options.shape))
     machine = damaged_machine(find_machine(options.machine), options.dead, options.seed)
     start = time.process_time()
     with console.progress(f"mapping {network.name} onto {machine.name}") as tell:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import read_file
+from mizzen.compiler.source import Extents, Source
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 PERCENT = 100
 
 
-def find_network(word: str) -> Network:
-    """Return the network of a file .tflite or .pt2, or one of shapes only by its name.
+def find_network(word: str, shapes: Extents) -> Network:
+    """Return the network of a file .tflite, .onnx or .pt2, or one of shapes only by its name.
+
+    shapes  what is said of extents that an ONNX network leaves open
 
     E507 for another word, and what reading the file raises.
     """
@@ -29,6 +32,12 @@ def find_network(word: str) -> Network:
             from mizzen.mesh.network import network_of_tflite
 
             return network_of_tflite(read_file(path), path.name)
+        case ".onnx":
+            from mizzen.compiler.onnx.compile import read_quantized
+            from mizzen.mesh.network.onnx import network_of_onnx
+
+            source = Source(read_file(path), path.name, path.parent)
+            return network_of_onnx(read_quantized(source, shapes), path.name)
         case ".pt2":
             from mizzen.compiler.torch.exported import load_exported
             from mizzen.mesh.network.exported import network_of_exported
@@ -40,7 +49,8 @@ def find_network(word: str) -> Network:
             close = difflib.get_close_matches(word, SHAPES, n=1)
             raise fail(
                 "E507",
-                f"the network must be a file .tflite or .pt2, or {', '.join(SHAPES)}, not {word}",
+                f"the network must be a file .tflite, .onnx or .pt2, or {', '.join(SHAPES)}, not "
+                f"{word}",
                 help=f"did you mean {close[0]}?" if close else None,
             )
 

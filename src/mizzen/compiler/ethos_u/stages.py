@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.compile import require_source
+from mizzen.compiler.compile import ONNX, front_end_of, require_source
+from mizzen.compiler.ethos_u.regions import STANDARD, WINDOW_LIMITS
 from mizzen.compiler.folding import folded
+from mizzen.compiler.integers import integers_of
 from mizzen.compiler.options import Configuration
+from mizzen.compiler.source import Extents, Source
 from mizzen.diagnostics import Origin, fail
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.frontends import tosa
@@ -101,11 +104,17 @@ def own_configuration(configuration: Configuration) -> EthosUConfiguration:
     )
 
 
-def network_of(data: bytes, name: str) -> Network:
-    """Return a TFLite or TOSA file as a graph, as it is compiled; of TFLite the main subgraph.
+def network_of(source: Source, shapes: Extents) -> Network:
+    """Return a TFLite, ONNX or TOSA file as a graph, as it is compiled; of TFLite the main one.
 
-    Raises E1xx as the front-ends do, E109 for a network that is compiled already.
+    shapes  what is said of extents that an ONNX network leaves open
+
+    Raises E1xx as the front-ends do, E109 for a network that is compiled already, E168 for
+    operators of ONNX that have no form.
     """
+    data, name = source.data, source.name
+    if front_end_of(source) is ONNX:
+        return Network(readable(_integers_of_onnx(source, shapes)))
     if is_tosa(data, name):
         return Network(readable(tosa.read(data, name)))
     model = read_network(data, name)
@@ -116,6 +125,17 @@ def network_of(data: bytes, name: str) -> Network:
     edges = (*graph.inputs, *graph.outputs)
     unsigned = tuple(value for value in edges if lowered.is_unsigned(value))
     return Network(graph, unsigned, len(model.subgraphs))
+
+
+def _integers_of_onnx(source: Source, shapes: Extents) -> Graph:
+    from mizzen.compiler.onnx.compile import form_of, read_quantized
+    from mizzen.compiler.onnx.host import OnnxLowering
+    from mizzen.frontends.onnx.lowering.lower import lower as lower_onnx
+
+    lowered = lower_onnx(read_quantized(source, shapes), WINDOW_LIMITS)
+    graph = integers_of(OnnxLowering(lowered, source.stem), form_of, source.stem)
+    STANDARD.run(graph)
+    return graph
 
 
 def readable(graph: Graph) -> Graph:
