@@ -69,7 +69,7 @@ def _bind(model: Any, network: Network) -> None:
     del model.graph.input[:]
     model.graph.input.extend(given)
     model.ir_version = max(model.ir_version, OWN_CONSTANTS)
-    for value in given:
+    for value in model.graph.input:
         shape = value.type.tensor_type.shape
         del shape.dim[:]
         for extent in network.types[value.name].shape:

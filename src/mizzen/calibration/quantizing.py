@@ -118,7 +118,9 @@ class Work:
         from mizzen.analysis.evaluation.samples import Stored
 
         quantised, floating = self.source.networks(self.made)
-        stored = Stored(opened.name, opened.data, opened.labels)
+        # Labels are of what the whole network gives.
+        labels = None if self.scheme.cuts else opened.labels
+        stored = Stored(opened.name, opened.data, labels)
         listener = Listener(self.told, note)
         return judge(
             quantised, stored, judgement, reference=(self.source.name, floating), listener=listener
