@@ -16,10 +16,28 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.artifact.host_steps import OfOneTensor, Values
-from mizzen.cpu.onnx_runtime import Fusion, port_of, session
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import fail
 
 Array = npt.NDArray[Any]
+
+LEAST_SEVERE = 4
+"""ONNX Runtime's messages that are written: fatal ones. What it refuses is an error of ours."""
+
+EXACT = "session.x64quantprecision"
+"""ONNX Runtime's option for kernels that do not saturate sums of products in 16 bits."""
+
+TYPES = {
+    "tensor(float)": np.dtype(np.float32),
+    "tensor(double)": np.dtype(np.float64),
+    "tensor(float16)": np.dtype(np.float16),
+    "tensor(bool)": np.dtype(np.bool_),
+    **{
+        f"tensor({np.dtype(kind).name})": np.dtype(kind)
+        for kind in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64,
+                     np.uint64)
+    },
+}  # fmt: skip
+"""ONNX Runtime's words for types of tensors."""
 
 OTHER_SIGN = {
     np.dtype(one): np.dtype(other)
@@ -102,21 +120,17 @@ class OrtStep:
     @cached_property
     def session(self) -> Any:
         """What computes it, on one thread. E195 without ONNX Runtime, E725 if it refuses."""
-        try:
-            return session(self.model, ", ".join(self.kinds), Fusion.ALL)
-        except MizzenError:
-            raise
-        except Exception as error:  # ONNX Runtime's have no class of their own above them
-            raise self._refused(error) from error
+        return session_of(self.model, ", ".join(self.kinds))
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, one inference after the other."""
-        taken = list(map(port_of, self.session.get_inputs()))
+        session = self.session
+        taken = [(place.name, TYPES[place.type]) for place in session.get_inputs()]
         collected: list[list[Array]] = [[] for _ in self.outputs]
         for index in range(batch):
             given = {
-                port.name: as_type(values[tensor][index], port.dtype)
-                for tensor, port in zip(self.inputs, taken, strict=True)
+                name: as_type(values[tensor][index], dtype)
+                for tensor, (name, dtype) in zip(self.inputs, taken, strict=True)
             }
             for place, result in zip(collected, self._results(given), strict=True):
                 place.append(result)
@@ -124,18 +138,54 @@ class OrtStep:
             values[tensor] = np.stack([as_type(array, dtype) for array in arrays])
 
     def _results(self, given: dict[str, Array]) -> list[Array]:
-        try:
-            return [np.asarray(result) for result in self.session.run(None, given)]
-        except Exception as error:
-            raise self._refused(error) from error
+        return results_of(self.session, given, ", ".join(self.kinds))
 
-    def _refused(self, error: Exception) -> MizzenError:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return fail(
-            "E725",
-            f"ONNX Runtime must compute {', '.join(self.kinds)}, but says: {reason}",
-            help="the values do not suit the operators, or the artifact is damaged",
-        )
+
+def results_of(session: Any, given: dict[str, Array], what: str) -> list[Array]:
+    """Infer once. E725 if ONNX Runtime refuses."""
+    try:
+        return [np.asarray(result) for result in session.run(None, given)]
+    except Exception as error:
+        raise _refused(what, error) from error
+
+
+def session_of(model: bytes, what: str) -> Any:
+    """Return what computes a network, on one thread. E195 without ONNX Runtime, E725 if it refuses.
+
+    what  is computed, in words
+    """
+    runtime = require_runtime()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = LEAST_SEVERE
+    options.add_session_config_entry(EXACT, "1")
+    try:
+        return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its errors have no class of their own above them
+        raise _refused(what, error) from error
+
+
+def require_runtime() -> Any:
+    """Return ONNX Runtime. E195 where it is not installed."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise fail(
+            "E195",
+            f"the package onnxruntime must be installed to compute operators of ONNX: {error}",
+            help="pip install 'mizzen[onnx]'",
+        ) from None
+    return onnxruntime
+
+
+def _refused(what: str, error: Exception) -> Exception:
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return fail(
+        "E725",
+        f"ONNX Runtime must compute {what}, but says: {reason}",
+        help="the values do not suit the operators, or the artifact is damaged",
+    )
 
 
 def is_convertible(one: np.dtype[Any], other: np.dtype[Any]) -> bool:

@@ -93,7 +93,7 @@ class ExportedSource:
             result, missing = converted(self._module, self._example, calls, quantizer, title)
         data = _saved(export(result, calls[0], title))
         floating = tuple(
-            FloatOperator(index, node.operator, str(node.origin))
+            FloatOperator(index, node.operator, node.origin.name or "")
             for index, node in enumerate(quantizer.report())
         )
         # What single tensors lack of calibration is said of the data already.

@@ -12,11 +12,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
+from mizzen.artifact.onnx_network import OnnxNetwork
 from mizzen.calibration.onnx_advice import floating, joined
 from mizzen.calibration.onnx_graph import (
-    bind,
     cut,
     drop_unused,
     give_names,
@@ -24,16 +25,23 @@ from mizzen.calibration.onnx_graph import (
     load,
     node_named,
     opset,
-    require_float,
 )
 from mizzen.calibration.onnx_quantiser import OPSETS, quantised
-from mizzen.calibration.scheme import Activations, Method, Scheme, not_installed
+from mizzen.calibration.scheme import (
+    Activations,
+    Method,
+    Scheme,
+    already_quantised,
+    not_installed,
+)
 from mizzen.calibration.seen import Sample, Seen
 from mizzen.calibration.silence import silence
-from mizzen.calibration.source import Made, Shapes
-from mizzen.cpu.onnx_runtime import OnnxRuntime
+from mizzen.calibration.source import Made
+from mizzen.compiler.source import Extents
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.files import temporary_folder
+from mizzen.frontends.onnx.dialects import is_quantized
+from mizzen.frontends.onnx.reading import read
 
 if TYPE_CHECKING:
     from mizzen.analysis.evaluation.reference import Subject
@@ -50,15 +58,16 @@ class OnnxSource:
     suffix = ".onnx"
     methods: tuple[Method, ...] = (Method.MINMAX, Method.PERCENTILE, Method.ENTROPY)
 
-    def __init__(self, data: bytes, path: Path, scheme: Scheme, shapes: Shapes) -> None:
+    def __init__(self, data: bytes, path: Path, scheme: Scheme, shapes: Extents) -> None:
         """Read and prepare a network. E189 to E199 for what cannot be quantised."""
         _require_packages()
         self.name = path.name
-        model = load(data, path)
-        require_float(model, self.name)
+        network = read(data, self.name, path.parent, shapes)
+        if is_quantized(network):
+            raise already_quantised(self.name)
+        model = load(data, network, path.parent)
         give_names(model)
         self._bits = 16 if scheme.activations is Activations.INT16 else 8
-        said = list(bind(model, shapes))
         if scheme.cuts:
             nodes = [node_named(model.graph.node, name, "--cut", self.name) for name in scheme.cuts]
             cut(model, nodes)
@@ -68,33 +77,30 @@ class OnnxSource:
         ]
         self._given = {str(output) for node in model.graph.node for output in node.output}
         self._model = _prepared(model, OPSETS[scheme.activations], self.name)
-        self.said = (*said, *_raised(opset(model), opset(self._model)))
-        self._runtime = OnnxRuntime(self._model.SerializeToString(), self.name)
+        self.said = (*network.said, *_raised(opset(model), opset(self._model)))
+        self._network = OnnxNetwork(self._model.SerializeToString(), self.name)
 
     @property
     def inputs(self) -> Sequence[TensorInfo]:
         """What it takes."""
-        from mizzen.artifact.interface import TensorInfo
-
-        return [
-            TensorInfo(port.name, port.shape, port.dtype, None) for port in self._runtime.inputs
-        ]
+        return self._network.inputs
 
     def seen(self, samples: Iterable[Sample], told: Callable[[int], None]) -> Seen:
         """Infer the samples, and return what every tensor was."""
         observed = _with_all_outputs(self._model)
-        runtime = OnnxRuntime(observed.SerializeToString(), self.name)
-        names = [port.name for port in runtime.outputs]
-        seen = Seen(tuple(port.name for port in runtime.inputs))
+        network = OnnxNetwork(observed.SerializeToString(), self.name)
+        names = [info.name for info in network.outputs]
+        seen = Seen(tuple(info.name for info in network.inputs))
         for number, sample in enumerate(samples, 1):
-            tensors = dict(zip(names, runtime.infer(sample), strict=True))
+            results = network.run(*(array[np.newaxis] for array in sample))
+            tensors = {name: result[0] for name, result in zip(names, results, strict=True)}
             seen.add(sample, {**dict(zip(seen.inputs, sample, strict=True)), **tensors})
             told(number)
         return seen
 
     def quantised(self, samples: Sequence[Sample], scheme: Scheme, seen: Seen) -> Made:
         """Return the quantised file."""
-        inputs = [port.name for port in self._runtime.inputs]
+        inputs = [port.name for port in self._network.inputs]
         made = quantised(self._model, inputs, samples, scheme, sorted(self._excluded()))
         if scheme.activations is Activations.INT16:
             join_limits(made)
@@ -115,9 +121,7 @@ class OnnxSource:
 
     def networks(self, made: Made) -> tuple[Subject, Subject]:
         """Return the quantised network and this one, to be judged by labels."""
-        from mizzen.analysis.evaluation.reference import OnnxProgram
-
-        return OnnxProgram(made.data, self.name), OnnxProgram(self._runtime.data, self.name)
+        return OnnxNetwork(made.data, self.name), self._network
 
     def _excluded(self) -> Iterator[str]:
         """Return the nodes of the prepared network that compute what the user keeps in float."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mizzen.calibration.scheme import already_quantised, no_such_node
-from mizzen.calibration.source import Shapes
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.calibration.scheme import no_such_node
+from mizzen.diagnostics import Origin, fail
+from mizzen.frontends.onnx.external import Beside
+from mizzen.frontends.onnx.model import Model as Network
 
 QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
-CONVERSIONS = frozenset({QUANTIZE, DEQUANTIZE, "DynamicQuantizeLinear"})
 LIMITS = frozenset({"Relu", "Clip"})
 """Operators that leave an operator's numbers as they are, within limits."""
 
@@ -26,10 +27,13 @@ FLOAT = 1
 """Ref: ONNX, onnx.proto, TensorProto.FLOAT."""
 
 
-def load(data: bytes, path: Path) -> Any:
-    """Return the `ModelProto` of a file, with weights that lie beside it.
+def load(data: bytes, network: Network, folder: Path) -> Any:
+    """Return the `ModelProto` of a file that was read, with its weights in it and its shapes known.
 
-    E190 for what is not one, E191 for weights that are not there or not within the file's folder.
+    network  what reading made of it
+    folder   where weights beside it lie
+
+    E190 for what ONNX's own reader does not take, E191 for weights that do not lie there.
     """
     import onnx
     from google.protobuf.message import DecodeError
@@ -37,25 +41,42 @@ def load(data: bytes, path: Path) -> Any:
     try:
         model: Any = onnx.load_model_from_string(data)
     except DecodeError as error:
-        raise fail("E190", f"{path.name} must be an ONNX network: {error}") from None
-    if not model.graph.node:
-        raise fail("E190", f"{path.name} must be an ONNX network, and has no operators")
-    try:
-        onnx.load_external_data_for_model(model, str(path.parent))
-    except (OSError, ValueError, onnx.checker.ValidationError) as error:
-        raise fail(
-            "E191", f"the weights of {path.name} must lie in its folder and be as long as it says: "
-            f"{' '.join(str(error).split())}",
-        ) from None  # fmt: skip
+        raise fail("E190", f"{network.name} must be an ONNX network: {error}") from None
+    beside = Beside(folder)
+    for tensor in model.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            _bring(tensor, beside, network.name)
+    _bind(model, network)
     return model
 
 
-def require_float(model: Any, name: str) -> None:
-    """Raise E198 for a network of integers."""
-    for node in model.graph.node:
-        kind = str(node.op_type)
-        if kind in CONVERSIONS or kind.startswith(("QLinear", "QGemm")) or kind.endswith("Integer"):
-            raise already_quantised(name)
+def _bring(tensor: Any, beside: Beside, name: str) -> None:
+    """Put the numbers of a tensor that lie beside the file into it."""
+    from onnx import helper
+
+    elements = math.prod(int(extent) for extent in tensor.dims)
+    size = elements * helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    entries = {str(entry.key): str(entry.value) for entry in tensor.external_data}
+    tensor.raw_data = beside.tensor(entries, size, Origin(model=name, name=tensor.name))
+    tensor.ClearField("data_location")
+    del tensor.external_data[:]
+
+
+def _bind(model: Any, network: Network) -> None:
+    """Give the inputs the shapes that the network was read with, and no other tensor one."""
+    held = {tensor.name for tensor in model.graph.initializer}
+    given = [value for value in model.graph.input if value.name not in held]
+    del model.graph.input[:]
+    model.graph.input.extend(given)
+    model.ir_version = max(model.ir_version, OWN_CONSTANTS)
+    for value in model.graph.input:
+        shape = value.type.tensor_type.shape
+        del shape.dim[:]
+        for extent in network.types[value.name].shape:
+            shape.dim.add().dim_value = extent
+    del model.graph.value_info[:]
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
 
 
 def give_names(model: Any) -> None:
@@ -67,53 +88,6 @@ def give_names(model: Any) -> None:
         while node.name in taken:
             node.name += "_"
         taken.add(node.name)
-
-
-def bind(model: Any, shapes: Shapes) -> Iterator[str]:
-    """Give inputs the shapes that a network is quantised with, and say what was decided.
-
-    Dimensions that nothing says are 1. E189 for one that is not the first of its tensor.
-    """
-    held = {tensor.name for tensor in model.graph.initializer}
-    given = [value for value in model.graph.input if value.name not in held]
-    del model.graph.input[:]
-    model.graph.input.extend(given)
-    model.ir_version = max(model.ir_version, OWN_CONSTANTS)
-    for value in given:
-        open_ones = list(_bound(value, shapes))
-        if open_ones:
-            yield f"the batch of {value.name} is 1"
-    del model.graph.value_info[:]
-    for value in model.graph.output:
-        value.type.tensor_type.ClearField("shape")
-
-
-def _bound(value: Any, shapes: Shapes) -> Iterator[int]:
-    """Set the open dimensions of an input, and return those that were decided."""
-    dims = value.type.tensor_type.shape.dim
-    whole = shapes.get(value.name)
-    for place, dim in enumerate(dims):
-        if isinstance(whole, tuple) and place < len(whole):
-            dim.dim_value = whole[place]
-        elif dim.HasField("dim_value") and dim.dim_value > 0:
-            continue
-        elif isinstance(size := shapes.get(dim.dim_param), int):
-            dim.dim_value = size
-        elif place == 0:
-            dim.dim_value = 1
-            yield place
-        else:
-            raise _open(value, place, dim.dim_param)
-
-
-def _open(value: Any, place: int, symbol: str) -> MizzenError:
-    called = f" {symbol!r}" if symbol else ""
-    return fail(
-        "E189",
-        f"the size of every dimension must be known, and that of dimension {place}{called} of the "
-        f"input {value.name} is not",
-        help=f"--shape {symbol or value.name}=...",
-    )
 
 
 def node_named(nodes: Iterable[Any], name: str, option: str, model: str) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from mizzen.calibration.scheme import Scheme
-from mizzen.calibration.source import Shapes, Source
+from mizzen.calibration.source import Source
+from mizzen.compiler.source import Extents
 
 
-def open_source(path: Path, data: bytes, scheme: Scheme, shapes: Shapes) -> Source:
+def open_source(path: Path, data: bytes, scheme: Scheme, shapes: Extents) -> Source:
     """Read a network. E1xx for what is not one, E198 for one that is quantised already."""
     if data[4:8] == b"TFL3":
         from mizzen.calibration.tflite import TfliteSource

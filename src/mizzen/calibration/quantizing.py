@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -16,8 +16,8 @@ from mizzen.calibration.remedies import remedy
 from mizzen.calibration.samples import MOST_SAMPLES, chosen, samples_of
 from mizzen.calibration.scheme import Scheme
 from mizzen.calibration.seen import Sample, Seen, findings
-from mizzen.calibration.source import Made, Shapes, Source
-from mizzen.compiler.compile import file_of
+from mizzen.calibration.source import Made, Source
+from mizzen.compiler.source import Extents, Shapes, checked
 from mizzen.data.opening import Opened, open_data
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail, warn
 from mizzen.files import write_file
@@ -118,7 +118,9 @@ class Work:
         from mizzen.analysis.evaluation.samples import Stored
 
         quantised, floating = self.source.networks(self.made)
-        stored = Stored(opened.name, opened.data, opened.labels)
+        # Labels are of what the whole network gives.
+        labels = None if self.scheme.cuts else opened.labels
+        stored = Stored(opened.name, opened.data, labels)
         listener = Listener(self.told, note)
         return judge(
             quantised, stored, judgement, reference=(self.source.name, floating), listener=listener
@@ -161,17 +163,24 @@ def begun(
     model: str | PathLike[str],
     words: Words,
     scheme: Scheme,
-    shapes: Shapes,
+    shapes: Extents,
     most: int = MOST_SAMPLES,
 ) -> Work:
     """Open a network and its data.
 
     Raises E1xx for a file that is no floating-point network, E24x for data that does not fit.
     """
-    data, _ = file_of(model)
-    source = open_source(Path(model), data, scheme, shapes)
+    source = open_source(Path(model), _bytes_of(Path(model)), scheme, shapes)
     method_of(source, scheme)
     return Work(source, opened_for(source, words), scheme, most)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
 
 
 def opened_for(source: Source, words: Words) -> Opened:
@@ -201,7 +210,7 @@ def quantize_file(
     *,
     labels: str | None = None,
     scheme: Scheme | None = None,
-    shapes: Mapping[str, tuple[int, ...] | int] | None = None,
+    shapes: Shapes | None = None,
     forms: Forms | None = None,
     samples: int = MOST_SAMPLES,
 ) -> Quantized:
@@ -221,7 +230,7 @@ def quantize_file(
 
     several = [str(data)] if isinstance(data, (str, PathLike)) else list(data)
     words = Words(tuple(several), labels, (), forms)
-    work = begun(model, words, scheme or Scheme(), shapes or {}, samples)
+    work = begun(model, words, scheme or Scheme(), checked(shapes), samples)
     said = list(work.diagnostics())
     precision = or_said(work.precision, said)
     evaluation = or_said(lambda: work.evaluation(work.opened, Judgement(), _nothing), said)

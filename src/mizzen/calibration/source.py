@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from mizzen.report.precision import Precision
 
     Array = npt.NDArray[Any]
-
-Shapes = Mapping[str, "tuple[int, ...] | int"]
-"""Shapes of inputs, or sizes of named dimensions, where a file leaves them open."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     with temporary_folder() as folder:
         model = folder / Path(options.model).name
         said = _quantise(options, model, console)
+        options.shape = []  # the quantised network has its shapes
         return _compiled(options, str(model), said, console)
 
 
@@ -69,10 +70,13 @@ def _quantise(options: argparse.Namespace, place: Path, console: Console) -> Seq
     """Write the quantised network to a temporary place, and return what is to be said of it."""
     from mizzen.calibration.quantizing import Words, begun
     from mizzen.calibration.scheme import Scheme
+    from mizzen.compiler.source import read_shapes
     from mizzen.files import write_file
 
     with console.progress(f"calibrating {options.model}"):
-        work = begun(options.model, Words(tuple(options.calibrate)), Scheme(), {})
+        work = begun(
+            options.model, Words(tuple(options.calibrate)), Scheme(), read_shapes(options.shape)
+        )
         write_file(place, work.made.data)
         return (quantised_here(work.report()), *work.diagnostics())
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import names_list, positive_number
+from mizzen.cli.configuration import add_shape_option, names_list, positive_number
 from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.evaluate import condition, failures_of
 from mizzen.cli.quantization import quantization_text
@@ -47,6 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the quantised file (default: MODEL_int8, or MODEL_int16, here)",
     )
     add_scheme_options(parser)
+    add_shape_option(parser)
     _add_accuracy_options(parser)
     add_form_options(parser)
 
@@ -177,12 +178,15 @@ def begun_with(
 ) -> Work:
     """Open the network and its data, and say what is decided."""
     from mizzen.calibration.quantizing import Words, begun
+    from mizzen.compiler.source import read_shapes
     from mizzen.data.labels import classes_from
 
     classes = tuple(classes_from(options.classes)) if options.classes else ()
     words = Words(tuple(data), labels, classes, forms_of(options))
     with console.progress(f"reading {options.model}"):
-        work = begun(options.model, words, scheme_of(options), {}, options.samples)
+        work = begun(
+            options.model, words, scheme_of(options), read_shapes(options.shape), options.samples
+        )
     for note in (*work.source.said, *work.opened.notes):
         console.note(note)
     return work

@@ -24,14 +24,13 @@ from mizzen.analysis.comparison.tally import Tally
 from mizzen.analysis.comparison.verdict import judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
-from mizzen.artifact.onnx_steps import OrtStep
+from mizzen.artifact.onnx_steps import OrtStep, require_runtime
 from mizzen.compiler.assembly import HostPart
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.numbering import edges_of, operator_numbers
 from mizzen.compiler.onnx.compile import Compiled, compiled
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.source import Source
-from mizzen.cpu.onnx_runtime import require_runtime
 from mizzen.diagnostics import Device, ProgressCallback, fail
 from mizzen.frontends.onnx.lowering.notes import QUANTIZE, step_of
 from mizzen.frontends.onnx.writing import submodel
@@ -64,7 +63,7 @@ def onnx_beside(
             f"{artifact.name} says which of its tensors are the network's",
             help="leave out --artifact: the same network is compiled to the same artifact",
         )
-    require_runtime(source.name)
+    require_runtime()
     return OnnxComparison(source, compiled(source, target, on_progress))
 
 

@@ -95,9 +95,9 @@ def precision(
 ) -> Precision:
     """Hold a quantised network against its floating-point one.
 
-    Both are `.tflite` files, or both `.onnx`, or both `.pt2` programs. Arrays are real numbers, or
-    an input's own integers. Raises E495 where nothing of the two is alike, E702 for operators that
-    TensorFlow Lite Micro has not.
+    Both are `.tflite` files, or both `.pt2` programs. Arrays are real numbers, or an input's own
+    integers. Raises E495 where nothing of the two is alike, E702 for operators that TensorFlow Lite
+    Micro has not.
     """
     networks, names = two_networks(model, floating)
     return measured(networks, *names, data or Data())
@@ -148,33 +148,17 @@ def two_networks(
 
         networks = programs(data, name, other, floating_name)
     elif forms == (ONNX, ONNX):
-        from mizzen.analysis.comparison.precision_onnx import OnnxNetworks
+        from mizzen.analysis.comparison.precision_onnx import networks_of
 
-        _require_alone(data, name)
-        _require_alone(other, floating_name)
-        networks = OnnxNetworks(data, other, name)
+        networks = networks_of(*sources)
     else:
         raise fail(
             "E495",
-            f"both networks must be .tflite files, or both .onnx or .pt2; {name} is "
-            f"{forms[0].name} and {floating_name} is {forms[1].name}",
+            f"both networks must be .tflite files, both .onnx files, or both .pt2 programs; {name} "
+            f"is {forms[0].name} and {floating_name} is {forms[1].name}",
         )
     _require_pairs(networks, name, floating_name)
     return networks, (name, floating_name)
-
-
-def _require_alone(data: bytes, name: str) -> None:
-    """Refuse an ONNX network of which ONNX Runtime would look for parts elsewhere. E495."""
-    from mizzen.artifact.onnx_parts import require_plain
-
-    try:
-        require_plain(data, name)
-    except ValueError as error:
-        raise fail(
-            "E495",
-            f"{name} must be whole to be computed layer by layer: {error}",
-            help="save it with its weights in it: onnx.save(onnx.load(path), path)",
-        ) from None
 
 
 def _require_pairs(networks: TwoNetworks, name: str, floating_name: str) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from mizzen.analysis.comparison.pairs import Pair
-from mizzen.artifact.interface import Array, TensorInfo
+from mizzen.artifact.interface import Array
+from mizzen.artifact.onnx_network import OnnxNetwork
 from mizzen.compiler.proof.stimuli import plausible, stimulus
-from mizzen.cpu.onnx_runtime import OnnxRuntime
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import fail
 
 QUANTIZE = "QuantizeLinear"
@@ -27,6 +28,16 @@ WIDEST_BYTES = 2
 FLOAT = 1
 INTEGERS = {(0, 255): 2, (-128, 127): 3, (0, 65535): 4, (-32768, 32767): 5}
 """Numbers of types. Ref: ONNX, onnx.proto, TensorProto.DataType."""
+
+
+def networks_of(quantised: Source, floating: Source) -> OnnxNetworks:
+    """Read both files. E189 to E194 as `read`."""
+    from mizzen.frontends.onnx.reading import read
+    from mizzen.frontends.onnx.writing import submodel
+
+    models = [read(each.data, each.name, each.folder) for each in (quantised, floating)]
+    one, other = (submodel(each, each.nodes, each.inputs, each.outputs) for each in models)
+    return OnnxNetworks(one, other, quantised.name)
 
 
 class OnnxNetworks:
@@ -48,20 +59,19 @@ class OnnxNetworks:
             each for each in _rounded(models[0]) if each[0] not in paired
         )
         self._ours, self._theirs = (
-            OnnxRuntime(_giving(model, kinds).SerializeToString(), name)
+            OnnxNetwork(_giving(model, kinds).SerializeToString(), name)
             for model, kinds in (
                 (models[0], {str(pair.ours): _kind(pair) for pair in self.pairs}),
                 (shaped, {str(pair.theirs): FLOAT for pair in self.pairs}),
             )
         )
-        ports = self._ours.inputs
-        if [port.shape for port in ports] != [port.shape for port in self._theirs.inputs]:
+        self.inputs = self._ours.inputs
+        if [info.shape for info in self.inputs] != [info.shape for info in self._theirs.inputs]:
             raise fail(
                 "E495",
                 f"{name} must take what its floating-point network does, and takes other shapes",
                 help="give the network that was quantised",
             )
-        self.inputs = tuple(TensorInfo(port.name, port.shape, port.dtype, None) for port in ports)
         self.values_bytes = max(1, sum(map(_size, shaped.graph.value_info)))
 
     def stimuli(self, count: int, seed: int) -> list[Array]:
@@ -71,23 +81,10 @@ class OnnxNetworks:
     def infer(self, arrays: Sequence[Array]) -> tuple[Mapping[Any, Array], Mapping[Any, Array]]:
         """Return the tensors of both, of inputs `[N, *shape]`."""
         one, other = (
-            _stacked(runtime, self.inputs, arrays) for runtime in (self._ours, self._theirs)
+            dict(zip((info.name for info in network.outputs), network.run(*arrays), strict=True))
+            for network in (self._ours, self._theirs)
         )
         return one, other
-
-
-def _stacked(
-    runtime: OnnxRuntime, inputs: Sequence[TensorInfo], arrays: Sequence[Array]
-) -> dict[str, Array]:
-    names = [port.name for port in runtime.outputs]
-    given = [
-        array.reshape(-1, *info.shape).astype(info.dtype)
-        for array, info in zip(arrays, inputs, strict=True)
-    ]
-    results = [runtime.infer(sample) for sample in zip(*given, strict=True)]
-    return {
-        name: np.stack(each) for name, each in zip(names, zip(*results, strict=True), strict=True)
-    }
 
 
 def _floats(model: Any) -> set[str]:

@@ -1,7 +1,7 @@
 """What an artifact is compared with: the network that it was made of, on other arithmetic.
 
 A TFLite network runs on TFLite Micro's kernels, or, compiled, on the simulated NPU again; a PyTorch
-program runs in PyTorch, an ONNX network in ONNX Runtime.
+program runs in PyTorch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import TensorInfo
 from mizzen.artifact.loading import load
-from mizzen.cpu.onnx_runtime import OnnxRuntime
 from mizzen.data.fitting import fitted, real, scale_of
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
@@ -83,7 +82,10 @@ def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:
 class Subject(Network, Protocol):
     """A network that is judged: an artifact, or one that is for no accelerator."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
 
     @property
     def accelerator(self) -> str | None:
@@ -94,34 +96,6 @@ class Subject(Network, Protocol):
     def report(self) -> CompileReport | None:
         """What became of it in compilation."""
         ...
-
-
-class OnnxProgram:
-    """An ONNX network in ONNX Runtime; pickled, it is read again from its bytes."""
-
-    accelerator = None
-    report = None
-
-    def __init__(self, data: bytes, name: str) -> None:
-        """Read a network. E190 for a file that is not one, E195 without ONNX Runtime."""
-        self.name = name
-        self._runtime = OnnxRuntime(data, name)
-        self.inputs, self.outputs = (
-            tuple(TensorInfo(port.name, port.shape, port.dtype, None) for port in ports)
-            for ports in (self._runtime.inputs, self._runtime.outputs)
-        )
-
-    def run(self, *arrays: Array) -> tuple[Array, ...]:
-        """Infer `[N, *shape]`, one inference after the other."""
-        given = [
-            array.reshape(-1, *info.shape) for array, info in zip(arrays, self.inputs, strict=True)
-        ]
-        results = [self._runtime.infer(sample) for sample in zip(*given, strict=True)]
-        return tuple(np.stack(each) for each in zip(*results, strict=True))
-
-    def __reduce__(self) -> tuple[type[OnnxProgram], tuple[bytes, str]]:
-        """Return a constructor and its arguments that make it again in another process."""
-        return OnnxProgram, (self._runtime.data, self.name)
 
 
 class PytorchProgram:
