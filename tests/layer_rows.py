@@ -401,6 +401,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.onnx",
         "mizzen.frontends.onnx",
+        "mizzen.frontends.onnx.operators",
         "mizzen.frontends",
     ),
     "mizzen.analysis.checking.budget": (
@@ -610,6 +611,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.analysis.evaluation": (
         "mizzen.diagnostics",
+        "mizzen.cpu",
         "mizzen.workers",
         "mizzen.report",
         "mizzen.frontends.onnx",
@@ -641,6 +643,25 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.memory",
         "mizzen.compiler.onnx",
         "mizzen.frontends.onnx",
+    ),
+    "mizzen.calibration": (
+        "mizzen.diagnostics",
+        "mizzen.files",
+        "mizzen.report",
+        "mizzen.flatbuffer",
+        "mizzen.package",
+        "mizzen.cpu",
+        "mizzen.quantize",
+        "mizzen.frontends.tflite",
+        "mizzen.frontends.torch",
+        "mizzen.artifact",
+        "mizzen.data",
+        "mizzen.compiler",
+        "mizzen.compiler.compile",
+        "mizzen.compiler.torch",
+        "mizzen.torch",
+        "mizzen.analysis.evaluation",
+        "mizzen.analysis.comparison",
     ),
     "mizzen.analysis.checking.artifacts": (
         "mizzen.diagnostics",
@@ -691,7 +712,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.network.onnx": (
         "mizzen.frontends.onnx",
         "mizzen.mesh.network",
-        "mizzen.ops.limits",
+        "mizzen.ops",
     ),
     "mizzen.mesh.mapping": (
         "mizzen.documents",
@@ -787,6 +808,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.judge.timing",
     ),
     "mizzen": (
+        "mizzen.calibration",
         "mizzen.notebook",
         "mizzen.analysis.page",
         "mizzen.diagnostics",
@@ -823,6 +845,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.page",
         "mizzen.analysis.tuning",
         "mizzen.analysis.evaluation",
+        "mizzen.calibration",
         "mizzen.analysis.cost",
         "mizzen.analysis.decisions",
         "mizzen.analysis.layers",

@@ -3,9 +3,9 @@
     artifact = mizzen.compile("model.tflite", accelerator="ethos-u55-256")
     scores = artifact.run(images)
 
-The package root is the public interface: four verbs, `compile`, `load`, `run` and `check`, with the
-types that they return. PyTorch's flow is `mizzen.torch`. What the simulated NPU computes are the
-NPU's own integers, bit for bit.
+The package root is the public interface: five verbs, `compile`, `load`, `run`, `check` and
+`quantize_file`, with the types that they return. PyTorch's flow is `mizzen.torch`. What the
+simulated NPU computes are the NPU's own integers, bit for bit.
 
 The verbs are imported when they are first used, so that `import mizzen` costs nothing: a program
 that loads an artifact does not load a compiler. The root knows no NPU and no file format.
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact, Session
     from mizzen.artifact.interface import TensorInfo
     from mizzen.artifact.loading import load
+    from mizzen.calibration.quantizing import quantize_file
     from mizzen.compiler.compile import compile
     from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning
 
@@ -45,6 +46,7 @@ __all__ = [
     "check",
     "compile",
     "load",
+    "quantize_file",
     "run",
 ]
 
@@ -59,6 +61,7 @@ _HOME = {
     "check": "mizzen.analysis.checking.networks",
     "compile": "mizzen.compiler.compile",
     "load": "mizzen.artifact.loading",
+    "quantize_file": "mizzen.calibration.quantizing",
 }
 
 

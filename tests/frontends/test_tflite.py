@@ -403,8 +403,8 @@ def test_a_float_network_is_refused_with_its_first_tensor() -> None:
         'error[E107]: the network must be quantised to integers, but tensor 0 "t0" is FLOAT32, '
         "like everything that it computes\n"
         '  at   net.tflite, operator 0 RELU -> "t1"\n'
-        "  help convert it with full integer quantisation: a representative data set, and "
-        "TFLITE_BUILTINS_INT8 as the only supported operators"
+        "  help quantise it with some dozens of real inputs: `mizzen quantize MODEL --data PATH`, "
+        "or `mizzen compile MODEL --calibrate PATH`"
     )
 
 

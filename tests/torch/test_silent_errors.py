@@ -158,6 +158,7 @@ def test_a_model_that_never_was_quantized_is_refused() -> None:
     assert found.code == "E167"
     assert found.message == "small must be quantised, and nothing in it is"
     assert "mizzen.torch.compile()" in (found.help or "")
+    assert "`mizzen quantize MODEL.pt2 --data PATH`" in (found.help or "")
 
 
 def test_a_model_that_never_was_calibrated_is_refused() -> None:

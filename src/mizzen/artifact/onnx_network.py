@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.interface import Array, TensorInfo
-from mizzen.artifact.onnx_steps import TYPES, session_of
+from mizzen.artifact.onnx_steps import TYPES, results_of, session_of
 
 
 class OnnxNetwork:
@@ -16,6 +16,9 @@ class OnnxNetwork:
 
     data  the bytes of a file that names nothing outside of itself
     """
+
+    accelerator = None
+    report = None
 
     def __init__(self, data: bytes, name: str) -> None:
         """Read a network. E195 without ONNX Runtime, E725 for one that it refuses."""
@@ -34,7 +37,7 @@ class OnnxNetwork:
                 info.name: np.ascontiguousarray(array.reshape(info.shape).astype(info.dtype))
                 for info, array in zip(self.inputs, inference, strict=True)
             }
-            collected.append([np.asarray(each) for each in self._session.run(None, given)])
+            collected.append(results_of(self._session, given, self.name))
         return tuple(np.stack(each) for each in zip(*collected, strict=True))
 
     def __reduce__(self) -> tuple[type[OnnxNetwork], tuple[bytes, str]]:
@@ -47,5 +50,5 @@ class OnnxNetwork:
 
 
 def _info(place: Any) -> TensorInfo:
-    shape = tuple(int(extent) for extent in place.shape)
+    shape = tuple(extent if isinstance(extent, int) else 1 for extent in place.shape)
     return TensorInfo(place.name, shape, TYPES[place.type], None)

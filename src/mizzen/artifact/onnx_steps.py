@@ -23,6 +23,9 @@ Array = npt.NDArray[Any]
 LEAST_SEVERE = 4
 """ONNX Runtime's messages that are written: fatal ones. What it refuses is an error of ours."""
 
+EXACT = "session.x64quantprecision"
+"""ONNX Runtime's option for kernels that do not saturate sums of products in 16 bits."""
+
 TYPES = {
     "tensor(float)": np.dtype(np.float32),
     "tensor(double)": np.dtype(np.float64),
@@ -135,10 +138,15 @@ class OrtStep:
             values[tensor] = np.stack([as_type(array, dtype) for array in arrays])
 
     def _results(self, given: dict[str, Array]) -> list[Array]:
-        try:
-            return [np.asarray(result) for result in self.session.run(None, given)]
-        except Exception as error:
-            raise _refused(", ".join(self.kinds), error) from error
+        return results_of(self.session, given, ", ".join(self.kinds))
+
+
+def results_of(session: Any, given: dict[str, Array], what: str) -> list[Array]:
+    """Infer once. E725 if ONNX Runtime refuses."""
+    try:
+        return [np.asarray(result) for result in session.run(None, given)]
+    except Exception as error:
+        raise _refused(what, error) from error
 
 
 def session_of(model: bytes, what: str) -> Any:
@@ -151,6 +159,7 @@ def session_of(model: bytes, what: str) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = LEAST_SEVERE
+    options.add_session_config_entry(EXACT, "1")
     try:
         return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its errors have no class of their own above them

@@ -1,9 +1,13 @@
-"""Compile a quantised TFLite network or PyTorch program, or a TOSA file."""
+"""Compile a quantised TFLite network or PyTorch program, or a TOSA file.
+
+A floating-point network is quantised first, with --calibrate.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +20,7 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import fields, size
+from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.escaping import one_line
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport
     from mizzen.report.cost import CostReport
+    from mizzen.report.quantization import QuantizationReport
 
 SUMMARY = "quantised TFLite, ONNX, .pt2, TOSA -> artifact; placement and memory"
 
@@ -35,6 +40,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file"
     )
+    group = parser.add_argument_group("a floating-point MODEL")
+    group.add_argument(
+        "--calibrate",
+        metavar="[NAME=]PATH",
+        nargs="+",
+        help="quantise it with this data first, as `mizzen quantize MODEL --data PATH` does, which "
+        "also says what that costs and takes options",
+    )
     add_configuration_options(parser)
     add_budget_options(parser)
     add_output_option(parser, "the artifact, its report and, for Ethos-U, Vela's summary")
@@ -42,16 +55,57 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
+    if not options.calibrate:
+        return _compiled(options, options.model, (), console)
+    from mizzen.files import temporary_folder
+
+    with temporary_folder() as folder:
+        model = folder / Path(options.model).name
+        said = _quantise(options, model, console)
+        options.shape = []  # the quantised network has its shapes
+        return _compiled(options, str(model), said, console)
+
+
+def _quantise(options: argparse.Namespace, place: Path, console: Console) -> Sequence[Diagnostic]:
+    """Write the quantised network to a temporary place, and return what is to be said of it."""
+    from mizzen.calibration.quantizing import Words, begun
+    from mizzen.calibration.scheme import Scheme
+    from mizzen.compiler.source import read_shapes
+    from mizzen.files import write_file
+
+    with console.progress(f"calibrating {options.model}"):
+        work = begun(
+            options.model, Words(tuple(options.calibrate)), Scheme(), read_shapes(options.shape)
+        )
+        write_file(place, work.made.data)
+        return (quantised_here(work.report()), *work.diagnostics())
+
+
+def quantised_here(report: QuantizationReport) -> Diagnostic:
+    """Say that a network was quantised first, and with what."""
+    return Diagnostic(
+        "N199",
+        f"{report.model} was quantised first, with {count(report.samples, 'sample')} of "
+        f"{report.data}: {report.activations} activations, ranges by {report.method}",
+        Severity.NOTE,
+        help="`mizzen quantize` writes the quantised network, and says what that costs",
+    )
+
+
+def _compiled(
+    options: argparse.Namespace, model: str, said: Sequence[Diagnostic], console: Console
+) -> Answer:
     import mizzen
     from mizzen.analysis.checking.budget import again
     from mizzen.analysis.checking.networks import failures_of
 
     asked = keywords(options)
-    chosen = show_configuration(asked, options.model, console)
+    chosen = show_configuration(asked, model, console)
     with console.progress(f"compiling {options.model}"):
-        artifact = mizzen.compile(options.model, **asked)
-    report = artifact.report
-    assert report is not None, "a compilation always reports"
+        artifact = mizzen.compile(model, **asked)
+    assert artifact.report is not None, "a compilation always reports"
+    report = replace(artifact.report, diagnostics=(*said, *artifact.report.diagnostics))
+    artifact.report = report
     files, replaced = write(artifact, chosen, output_folder(options))
     with console.progress(f"checking {options.model}, compiling it again if it is too large"):
         failures = tuple(
@@ -60,7 +114,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
                 artifact,
                 max_cpu_ops=options.max_cpu_ops,
                 sram_budget_bytes=options.sram_budget,
-                compile_again=again(options.model, **asked),
+                compile_again=again(model, **asked),
             )
         )
     cost = cost_of(artifact)

@@ -185,7 +185,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     return Answer(
         {"artifact": str(options.artifact), **_document(evaluation)},
         _text(evaluation, console),
-        failures=_failures(evaluation, options),
+        failures=failures_of(evaluation, options),
         diagnostics=(*artifact.notes, *warnings),
     )
 
@@ -270,7 +270,8 @@ def _reference_text(reference: Reference, console: Console) -> str:
     return f"Reference {one_line(reference.name)}\n{fields(lines, width=console.width)}"
 
 
-def _failures(evaluation: Evaluation, options: argparse.Namespace) -> list[Diagnostic]:
+def failures_of(evaluation: Evaluation, options: argparse.Namespace) -> list[Diagnostic]:
+    """Return which of `--at-least` and `--at-most` do not hold. E250 for a metric of no name."""
     failures: list[Diagnostic] = []
     wanted: Sequence[tuple[str, str | None, float]] = [
         *(("at least", *bound) for bound in options.at_least),

@@ -25,6 +25,7 @@ from mizzen.cli import (
     inspect,
     lower,
     mesh,
+    quantize,
     report,
     run,
     targets,
@@ -34,6 +35,7 @@ from mizzen.diagnostics import fail
 
 VERBS = (
     compile,
+    quantize,
     run,
     evaluate,
     check,

@@ -22,11 +22,11 @@ from mizzen.compiler.torch.placement import Checks, lowered_program, place, requ
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, warn
 from mizzen.files import write_files
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
-from mizzen.frontends.torch.program import explicit
 from mizzen.package import tosa
 from mizzen.quantize import require_torch
 from mizzen.torch.calibration import call_of, calls_of
 from mizzen.torch.captured import in_training
+from mizzen.torch.conversion import converted
 from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
@@ -131,6 +131,8 @@ def compile(
     cannot be quantised, E2xx for a configuration that is not one.
     """
     require_torch()
+    from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
+
     asked = CompileOptions(accelerator, **options)
     chosen = resolve_target(asked)
     module = _as_module(model)
@@ -140,10 +142,10 @@ def compile(
     example = call_of(example_inputs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
     with capture_lock():
-        converted, missing = _converted(
-            module, example, calls, quantization, asked.accelerator_name, title
-        )
-    artifact = compile_lowered(export(converted, example, title), chosen,
+        quantizer = EthosUQuantizer(asked.accelerator_name)
+        quantizer.set_global(quantization or get_symmetric_quantization_config())
+        result, missing = converted(module, example, calls, quantizer, title)
+    artifact = compile_lowered(export(result, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if artifact.report is not None:
         said = (
@@ -161,45 +163,6 @@ UNCALIBRATED = Diagnostic(
     Severity.WARNING,
     help="give `calibration` some dozens of real inputs",
 )
-
-
-def _converted(
-    model: torch.nn.Module,
-    example: tuple[Any, ...],
-    calls: list[tuple[Any, ...]],
-    quantization: QuantizationConfig | None,
-    accelerator: str,
-    title: str,
-) -> tuple[torch.nn.Module, list[Diagnostic]]:
-    """Return the quantised model, and what of its calibration was not enough."""
-    import torch
-
-    from mizzen.quantize import (
-        EthosUQuantizer,
-        get_symmetric_quantization_config,
-        without_import_messages,
-    )
-
-    with without_import_messages():
-        from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-        from mizzen.quantize.decompose.regions import inline_regions
-        from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
-        from mizzen.quantize.enough import CALLS, findings_of, saturation
-
-    quantizer = EthosUQuantizer(accelerator)
-    quantizer.set_global(quantization or get_symmetric_quantization_config())
-    module = explicit(export(model, example, title)).module(check_guards=False)
-    inline_regions(module)
-    normalize_functional(module)
-    hold_weights(module)
-    prepared = prepare_pt2e(module, quantizer)
-    with torch.no_grad():
-        for arguments in calls:
-            prepared(*arguments)
-    missing = list(findings_of(prepared))
-    converted = convert_pt2e(prepared)
-    return converted, [*missing, *saturation(converted, calls[:CALLS])]
 
 
 def _as_module(model: Any) -> torch.nn.Module:

@@ -17,7 +17,7 @@ import numpy as np
 
 from mizzen.analysis.comparison.pairs import Pair, TwoNetworks
 from mizzen.artifact.interface import Array, TensorInfo
-from mizzen.compiler.compile import PYTORCH, TFLITE, front_end_of, source_of
+from mizzen.compiler.compile import ONNX, PYTORCH, TFLITE, front_end_of, source_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.report.precision import BINS, InputSource, LayerPrecision, Precision
@@ -147,11 +147,15 @@ def two_networks(
         from mizzen.analysis.comparison.precision_torch import programs
 
         networks = programs(data, name, other, floating_name)
+    elif forms == (ONNX, ONNX):
+        from mizzen.analysis.comparison.precision_onnx import networks_of
+
+        networks = networks_of(*sources)
     else:
         raise fail(
             "E495",
-            f"both networks must be .tflite files, or both .pt2 programs; {name} is "
-            f"{forms[0].name} and {floating_name} is {forms[1].name}",
+            f"both networks must be .tflite files, both .onnx files, or both .pt2 programs; {name} "
+            f"is {forms[0].name} and {floating_name} is {forms[1].name}",
         )
     _require_pairs(networks, name, floating_name)
     return networks, (name, floating_name)

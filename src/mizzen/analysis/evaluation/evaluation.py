@@ -31,7 +31,7 @@ from mizzen.analysis.evaluation.metrics import (
     confusion,
     usual,
 )
-from mizzen.analysis.evaluation.reference import Network, referred
+from mizzen.analysis.evaluation.reference import Network, Subject, referred
 from mizzen.analysis.evaluation.samples import PART, Samples, peeked
 from mizzen.data.fitting import real
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from mizzen.analysis.evaluation.spreading import Done, Engine
-    from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import TensorInfo
     from mizzen.data.columns import DataSet
     from mizzen.data.labels import Labels
@@ -94,7 +93,7 @@ SILENT = Listener()
 
 
 def judge(
-    artifact: Artifact,
+    artifact: Subject,
     samples: Samples,
     judgement: Judgement,
     *,
@@ -173,7 +172,7 @@ def _part_size(samples: int | None, engine: Engine | None) -> int:
     return min(PART, max(1, samples // (PARTS_EACH * (engine.jobs or MANY))))
 
 
-def _judged(artifact: Artifact, labels: Labels | None, judgement: Judgement) -> Judged:
+def _judged(artifact: Subject, labels: Labels | None, judgement: Judgement) -> Judged:
     output = artifact.outputs[judgement.output]
     anomaly = judgement.task is Task.ANOMALY
     if judgement.task is None and labels is not None:
@@ -362,7 +361,7 @@ def _reference(
     )
 
 
-def _configuration(artifact: Artifact) -> dict[str, str]:
+def _configuration(artifact: Subject) -> dict[str, str]:
     settings = {} if artifact.report is None else artifact.report.configuration
     named = {name: str(settings[name]) for name in SETTINGS if name in settings}
     return named if artifact.accelerator is None else {"accelerator": artifact.accelerator, **named}

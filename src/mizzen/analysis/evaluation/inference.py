@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mizzen.analysis.evaluation.reference import Network, referred
+from mizzen.analysis.evaluation.reference import Network, Subject, referred
 from mizzen.artifact.artifact import Artifact
 from mizzen.data.columns import DataSet, named
 from mizzen.data.fitting import fitted, real
@@ -56,7 +56,7 @@ class Inference:
     streaming  a sample's inferences follow one another, and state goes on
     """
 
-    artifact: Artifact
+    artifact: Subject
     output: int = 0
     judged: Judged = Judged.OUTPUT
     streaming: bool = False

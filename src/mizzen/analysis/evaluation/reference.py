@@ -23,6 +23,8 @@ from mizzen.diagnostics import Diagnostic, MizzenError, fail
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from mizzen.report import CompileReport
+
     Array = npt.NDArray[Any]
 
 PYTORCH, ONNX = ".pt2", ".onnx"
@@ -64,14 +66,12 @@ def open_reference(path: str | Path) -> Network:
 
 
 def _onnx(data: bytes, source: Path) -> Network:
-    """Read an ONNX network, of whose batches ONNX Runtime is given one inference at a time."""
-    from mizzen.artifact.onnx_network import OnnxNetwork
+    """Read an ONNX network as it is compiled, so that ONNX Runtime opens no file that it names."""
     from mizzen.frontends.onnx.reading import read
     from mizzen.frontends.onnx.writing import submodel
 
     model = read(data, source.name, source.parent)
-    network = submodel(model, model.nodes, model.inputs, model.outputs)
-    return OnnxNetwork(network, source.name)
+    return OnnxProgram(submodel(model, model.nodes, model.inputs, model.outputs), source.name)
 
 
 def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:
@@ -79,8 +79,30 @@ def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:
     return network.doubts if isinstance(network, Artifact) else ()
 
 
+class Subject(Network, Protocol):
+    """A network that is judged: an artifact, or one that is for no accelerator."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def accelerator(self) -> str | None:
+        """What it was compiled for."""
+        ...
+
+    @property
+    def report(self) -> CompileReport | None:
+        """What became of it in compilation."""
+        ...
+
+
 class PytorchProgram:
     """An exported program, executed by PyTorch; pickled, it is read again from its bytes."""
+
+    accelerator = None
+    report = None
 
     def __init__(self, data: bytes, name: str) -> None:
         """Read a program. E160 to E169 for a file that is not one, E165 without PyTorch."""
@@ -139,7 +161,7 @@ def _info(name: str, value: Any) -> TensorInfo:
     return TensorInfo(name, tuple(int(extent) for extent in value.shape), dtype, None)
 
 
-def referred(network: Network, artifact: Artifact, given: Sequence[Array]) -> list[Array]:
+def referred(network: Network, artifact: Network, given: Sequence[Array]) -> list[Array]:
     """Return the arrays for a reference where the artifact is given `[N, *shape]`.
 
     These are the artifact's own numbers where both have one form, else real ones; an image has its

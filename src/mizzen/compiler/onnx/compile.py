@@ -98,7 +98,7 @@ def form_of(operation: Operation) -> Sequence[Reason]:
 
 def _kept(operation: Operation, kept: Sequence[str]) -> Sequence[Reason]:
     origin = operation.origin
-    if origin is None or origin.kind not in kept:
+    if origin is None or (origin.kind or "").upper() not in kept:
         return ()
     return (Reason("ignore-ops", f"{origin.kind} stays on the CPU, as asked for",
                    help="leave it out of --ignore-ops", source="--ignore-ops"),)  # fmt: skip
@@ -107,4 +107,4 @@ def _kept(operation: Operation, kept: Sequence[str]) -> Sequence[Reason]:
 def decisions_of(model: Model) -> Iterator[Diagnostic]:
     """Return what reading decided for the user, as notes."""
     for said in model.said:
-        yield Diagnostic("W189", said, Severity.NOTE, Origin(model=model.name))
+        yield Diagnostic("N189", said, Severity.NOTE, Origin(model=model.name))

@@ -89,8 +89,9 @@ def require_quantized(exported: ExportedProgram, name: str) -> None:
         raise fail(
             "E167",
             f"{name} must be quantised, and nothing in it is",
-            help="compile the model with mizzen.torch.compile(), or quantise it with "
-            "EthosUQuantizer, prepare_pt2e and convert_pt2e first",
+            help="quantise a file with `mizzen quantize MODEL.pt2 --data PATH`; in Python compile "
+            "the model with mizzen.torch.compile(), or quantise it with EthosUQuantizer, "
+            "prepare_pt2e and convert_pt2e first",
         )
 
 

@@ -477,8 +477,8 @@ def require_quantized(model: Model) -> None:
         f'the network must be quantised to integers, but tensor {tensor.index} "{tensor.name}" is '
         f"{tensor.type.name}, like everything that it computes",
         origin=Origin(place.model, place.operator, place.kind, place.name),
-        help="convert it with full integer quantisation: a representative data set, and "
-        "TFLITE_BUILTINS_INT8 as the only supported operators",
+        help="quantise it with some dozens of real inputs: `mizzen quantize MODEL --data PATH`, "
+        "or `mizzen compile MODEL --calibrate PATH`",
     )
 
 
