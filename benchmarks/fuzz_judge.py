@@ -21,7 +21,7 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import compile_file, file_of
+from mizzen.compiler.compile import compile_file, source_of
 from mizzen.compiler.ethos_u.vela.outcome import STOPS_COMPILER
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.difference import RULE
@@ -178,7 +178,7 @@ def _moved_by_proof(
     """Return what a proof on a program's own inputs moves to the CPU that the other did not."""
     chosen = resolve_target(CompileOptions(accelerator, **options))
     proof = ProofOptions(Effort.THOROUGH, seed=SEED + number)
-    again = compile_file(*file_of(data), replace(chosen, proof=proof)).report
+    again = compile_file(source_of(data), replace(chosen, proof=proof)).report
     assert again is not None
     assert artifact.report is not None
     for before, after in zip(artifact.report.placements, again.placements, strict=True):

@@ -26,6 +26,7 @@ from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import compile_file
 from mizzen.compiler.options import CompileOptions
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import MizzenError
 
 Array = npt.NDArray[Any]
@@ -72,7 +73,7 @@ class Subject:
         data = path.read_bytes()
         self.target = resolve_target(CompileOptions(accelerator))
         self.network = read_network(data, path.name)
-        self.compiled = compile_file(data, path.name, self.target)
+        self.compiled = compile_file(Source(data, path.name), self.target)
         self.rng = np.random.default_rng([SEED, *f"{path.name} {accelerator}".encode()])
         self.inputs = [
             _random(row.shape, row.dtype, self.rng, inputs) for row in self.compiled.inputs

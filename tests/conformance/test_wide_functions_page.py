@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
 
 BOUND = 2
-"""Steps, from PyTorch and from the exact function: see `int_tables.TOLERANCE`."""
+"""Steps, from PyTorch and from the exact function: see `tables.TOLERANCE` of `mizzen.frontends.quantized`."""
 
 RECURRENT = ("lstm", "gru")
 """Steps that follow from each other carry a difference on."""

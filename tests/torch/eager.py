@@ -14,7 +14,7 @@ from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.codegen import RegionCompiler, RegionRefusal
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.options import OFF
-from mizzen.compiler.torch.compile import step_of
+from mizzen.compiler.codegen import step_of
 from mizzen.compiler.torch.placement import lowered_program, place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Value

@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[to
 pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
 pytest.importorskip("sklearn", reason="scikit-learn, whose digits are trained on, is not installed")
 
-from mizzen.compiler.torch.compile import step_of
+from mizzen.compiler.codegen import step_of
 from mizzen.partition import extract
 
 from .test_on_the_npu import QUICK, networks, regions

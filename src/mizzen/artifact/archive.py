@@ -1,7 +1,8 @@
-"""The file of a program that runs partly on the NPU and partly in PyTorch.
+"""The file of a program that runs partly on the NPU and partly in PyTorch or ONNX Runtime.
 
 A ZIP archive: ``plan.json`` says which tensors there are and which steps, in order; every NPU
-region is a compiled TFLite network, every part of PyTorch's an exported program.
+region is a compiled TFLite network, every part of PyTorch's an exported program, every part of
+ONNX Runtime's an ONNX network.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from mizzen.artifact.host_steps import (
     WidenStep,
 )
 from mizzen.artifact.interface import Array, Carried, Origins, TensorInfo
+from mizzen.artifact.onnx_parts import require_plain
+from mizzen.artifact.onnx_steps import DivideStep, OrtStep, SignStep
 from mizzen.artifact.region_step import RegionStep, edge_of
 from mizzen.artifact.steps import NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import MizzenError, Origin, fail
@@ -75,8 +78,8 @@ def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
 def unpack(data: bytes, name: str, origins: Sequence[Origins] = ()) -> Contents:
     """Read a program; `origins` of its NPU operators' streams, in order.
 
-    E115 for a damaged one, E165 without PyTorch where a step needs it, E169 for one that has more
-    than tensors and operators for PyTorch.
+    E115 for a damaged one, E165 without PyTorch and E193 without the package onnx where a step
+    needs it, E169 for one that has more than tensors and operators for PyTorch.
     """
     try:
         files = unpacked(data)
@@ -132,6 +135,11 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
         case QuantizeStep():
             numbers = (step.input, step.output, step.scale, step.zero_point, step.low, step.high)
             return {"kind": "quantize", "numbers": numbers, "dtype": step.dtype.str}
+        case DivideStep():
+            numbers = (step.input, step.output, step.scale, step.zero_point, step.low, step.high)
+            return {"kind": "divide", "numbers": numbers, "dtype": step.dtype.str}
+        case SignStep():
+            return {"kind": "sign", "numbers": (step.input, step.output)}
         case DequantizeStep():
             numbers = (step.input, step.output, step.scale, step.zero_point)
             return {"kind": "dequantize", "numbers": numbers}
@@ -144,6 +152,10 @@ def _step_data(index: int, step: Step, files: dict[str, bytes]) -> dict[str, Any
             files[f"torch{index}.pt2"] = step.saved()
             told = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
             return {"kind": "torch", **told}
+        case OrtStep():
+            files[f"onnx{index}.onnx"] = step.model
+            told = {"inputs": step.inputs, "outputs": step.outputs, "operators": step.kinds}
+            return {"kind": "onnx", **told, "dtypes": [dtype.str for dtype in step.dtypes]}
         case _:
             raise AssertionError(step)
 
@@ -165,11 +177,15 @@ def _step(
             edge = edge_of(network, step)
             tensors = _indices(described["inputs"]), _indices(described["outputs"])
             return RegionStep(step, *tensors, shapes, edge, taken)
-        case "quantize":
+        case "quantize" | "divide" as kind:
             source, result, scale, *integers = described["numbers"]
             source, result, zero_point, low, high = _indices((source, result, *integers))
+            numbers = source, result, _scale(scale), zero_point, low, high
             dtype = _dtype(described["dtype"])
-            return QuantizeStep(source, result, _scale(scale), zero_point, low, high, dtype)
+            return (QuantizeStep if kind == "quantize" else DivideStep)(*numbers, dtype)
+        case "sign":
+            source, result = _indices(described["numbers"])
+            return SignStep(source, result)
         case "dequantize":
             source, result, scale, zero_point = described["numbers"]
             source, result, zero_point = _indices((source, result, zero_point))
@@ -186,6 +202,12 @@ def _step(
             module = load_torch(files[f"torch{index}.pt2"], name)
             tensors = _indices(described["inputs"]), _indices(described["outputs"])
             return TorchStep(module, *tensors, _texts(described["operators"]))
+        case "onnx":
+            model = files[f"onnx{index}.onnx"]
+            require_plain(model, name)
+            tensors = _indices(described["inputs"]), _indices(described["outputs"])
+            dtypes = tuple(map(_dtype, described["dtypes"]))
+            return OrtStep(model, *tensors, dtypes, _texts(described["operators"]))
         case kind:
             raise ValueError(f"a step is {kind}")
 

@@ -17,11 +17,10 @@ from mizzen.artifact.host_steps import (
     WidenStep,
 )
 from mizzen.artifact.interface import Shape
+from mizzen.artifact.onnx_parts import Form, edge_of_network
+from mizzen.artifact.onnx_steps import OTHER_SIGN, DivideStep, OrtStep, SignStep, is_convertible
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import Step
-
-Form = tuple[Shape, np.dtype[Any]]
-"""The shape of a tensor for one inference, and its type."""
 
 
 def require_fit(contents: Contents) -> None:
@@ -45,7 +44,7 @@ def require_fit(contents: Contents) -> None:
 def _take(step: Step, known: dict[int, Form]) -> None:
     """Check what a step takes, and add what it gives."""
     match step:
-        case QuantizeStep():
+        case QuantizeStep() | DivideStep():
             known[step.output] = known[step.input][0], step.dtype
         case DequantizeStep():
             known[step.output] = known[step.input][0], np.dtype(np.float32)
@@ -53,6 +52,9 @@ def _take(step: Step, known: dict[int, Form]) -> None:
             known[step.output] = known[step.input][0], np.dtype(np.int32)
         case WidenStep():
             known[step.output] = known[step.input][0], np.dtype(np.int64)
+        case SignStep():
+            shape, dtype = known[step.input]
+            known[step.output] = shape, OTHER_SIGN[dtype]
         case RegionStep():
             places = zip(step.inputs, step.program.inputs, strict=True)
             _require_all(
@@ -64,8 +66,26 @@ def _take(step: Step, known: dict[int, Form]) -> None:
             taken, given = edge_of_module(step.module)
             _require_all(list(zip(step.inputs, taken, strict=True)), known)
             known.update(zip(step.outputs, given, strict=True))
+        case OrtStep():
+            _take_network(step, known)
         case _:
             raise TypeError(f"a step is {step}")
+
+
+def _take_network(step: OrtStep, known: dict[int, Form]) -> None:
+    taken, given = edge_of_network(step.model)
+    for index, (shape, dtype) in zip(step.inputs, taken, strict=True):
+        came = known[index]
+        _require_convertible(came[1], dtype)
+        _require_same(index, came, (shape, came[1]))
+    for index, dtype, (shape, own) in zip(step.outputs, step.dtypes, given, strict=True):
+        _require_convertible(dtype, own)
+        known[index] = shape, dtype
+
+
+def _require_convertible(came: np.dtype[Any], wanted: np.dtype[Any]) -> None:
+    if not is_convertible(came, wanted):
+        raise ValueError(f"a tensor is {came}, and {wanted} in the ONNX network that has it")
 
 
 def _sized(shape: Shape, place: Any) -> np.dtype[Any]:

@@ -10,6 +10,7 @@ from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.host_steps import HostStep
 from mizzen.artifact.interface import Origins, Values
 from mizzen.artifact.kernel_step import KernelStep
+from mizzen.artifact.onnx_steps import OnnxStep
 from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, ProgramView
 from mizzen.artifact.resources import VariableStep
 from mizzen.diagnostics import Diagnostic, Severity
@@ -118,7 +119,7 @@ class CpuStep:
         )
 
 
-HostSide = VariableStep | HostStep | KernelStep
+HostSide = VariableStep | HostStep | OnnxStep | KernelStep
 """Steps of the host that compute on the values themselves."""
 
 Step = NpuStep | CpuStep | ControlStep | HostSide

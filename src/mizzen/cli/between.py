@@ -84,16 +84,16 @@ def _asked(text: str) -> list[Stage]:
 
 def _network(path: str) -> Network:
     """Read a file as a graph of integers. Raises E1xx as the front-ends do."""
-    from mizzen.compiler.compile import PYTORCH, file_of, front_end_of
+    from mizzen.compiler.compile import PYTORCH, front_end_of, source_of
     from mizzen.compiler.ethos_u.stages import Network, network_of, readable
 
-    data, name = file_of(path)
-    if front_end_of(data, name) is not PYTORCH:
-        return network_of(data, name)
+    source = source_of(path)
+    if front_end_of(source) is not PYTORCH:
+        return network_of(source.data, source.name)
     from mizzen.compiler.torch.exported import load_exported
     from mizzen.torch.lowering import integer_graph
 
-    return Network(readable(integer_graph(load_exported(data, name), Path(name).stem)))
+    return Network(readable(integer_graph(load_exported(source.data, source.name), source.stem)))
 
 
 def _texts(made: Stages, asked: Sequence[Stage], console: Console) -> Iterator[str]:

@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "model",
         metavar="MODEL",
         nargs="?",
-        help="a quantised .tflite or .pt2 file, or a .tosa file",
+        help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file",
     )
     parser.add_argument(
         "--artifact",
@@ -146,17 +146,17 @@ def _cliffs(
     """Compile neighbours of the layers that matter. E580 for what is not a TFLite network."""
     from mizzen.analysis.layers.cliffs import candidates, cliffs
     from mizzen.artifact.steps import read_network
-    from mizzen.compiler.compile import TFLITE, file_of, front_end_of
+    from mizzen.compiler.compile import TFLITE, front_end_of, source_of
 
-    data, name = file_of(options.model)
-    if front_end_of(data, name) is not TFLITE:
+    source = source_of(options.model)
+    if front_end_of(source) is not TFLITE:
         raise fail(
             "E580",
             f"--cliffs must have a .tflite, whose layers can be compiled alone, and "
             f"{options.model} is not one",
             help="the advice below the table of layers holds for every network",
         )
-    model = read_network(data, name)
+    model = read_network(source.data, source.name)
     alone = replace(chosen, configuration=chosen.backend.for_one_layer(chosen.configuration))
     if alone.configuration != chosen.configuration:
         mode = alone.configuration.as_dict()["memory_mode"]

@@ -42,7 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "model",
         metavar="MODEL",
         nargs="+",
-        help="a quantised .tflite or .pt2 file, or a .tosa file; compared by cost also artifacts",
+        help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file; compared by cost also "
+        "artifacts",
     )
     _add_exactness_options(parser)
     _add_float_options(parser)

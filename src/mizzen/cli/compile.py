@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from mizzen.report import CompileReport
     from mizzen.report.cost import CostReport
 
-SUMMARY = "quantised TFLite, .pt2, TOSA -> artifact; placement and memory"
+SUMMARY = "quantised TFLite, ONNX, .pt2, TOSA -> artifact; placement and memory"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+        "model", metavar="MODEL", help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file"
     )
     add_configuration_options(parser)
     add_budget_options(parser)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 from mizzen.cli.layout import read_size
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.compiler.proof.options import Effort
+from mizzen.compiler.source import Extents, read_shapes
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Keywords(TypedDict):
     target_options: dict[str, str]
     prove: str
     allow_inexact: bool
+    shapes: Extents
 
 
 def add_configuration_options(parser: argparse.ArgumentParser, action: str = "store") -> None:
@@ -77,6 +79,15 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
         action="append",
         default=[],
         help="an option that only one family of NPUs has; may be given several times",
+    )
+    group.add_argument(
+        "--shape",
+        metavar="NAME=N[,N...]",
+        action="append",
+        default=[],
+        help="for ONNX: the shape of an input, or an extent by its name, that the network leaves "
+        "open, for instance input=1,3,96,96 or batch=1; may be given several times (default: a "
+        "batch of 1)",
     )
     group.add_argument(
         "--prove",
@@ -183,6 +194,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
         target_options={**_generation(options), **dict(options.target_option)},
         prove=options.prove,
         allow_inexact=options.allow_inexact,
+        shapes=read_shapes(options.shape),
     )
 
 

@@ -17,12 +17,9 @@ from mizzen.cli.placement import artifact_text
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.control_step import ControlStep
-    from mizzen.artifact.host_steps import HostStep
     from mizzen.artifact.interface import TensorInfo
-    from mizzen.artifact.kernel_step import KernelStep
     from mizzen.artifact.program import ProgramView
-    from mizzen.artifact.resources import VariableStep
-    from mizzen.artifact.steps import CpuStep
+    from mizzen.artifact.steps import CpuStep, HostSide
     from mizzen.diagnostics import Diagnostic
 
 SUMMARY = "listing of the command stream, regions, memory map"
@@ -34,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "artifact",
         metavar="ARTIFACT",
         help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; with --between, a network "
-        "that is not compiled: a quantised .tflite or .pt2 file, or a .tosa file",
+        "that is not compiled: a quantised .tflite, .onnx or .pt2 file, or a .tosa file",
     )
     parser.add_argument("--listing", action="store_true", help="list every command")
     parser.add_argument(
@@ -228,7 +225,7 @@ def _npu_data(view: ProgramView, with_commands: bool) -> dict[str, object]:
 
 def _cpu_text(
     index: int,
-    step: CpuStep | ControlStep | VariableStep | HostStep | KernelStep,
+    step: CpuStep | ControlStep | HostSide,
     console: Console,
 ) -> str:
     rows = [("operators", ", ".join(step.kinds))]

@@ -51,10 +51,11 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
     from mizzen.artifact.control_step import ControlStep
     from mizzen.artifact.host_steps import TorchStep
     from mizzen.artifact.kernel_step import KernelStep
+    from mizzen.artifact.onnx_steps import OrtStep
     from mizzen.artifact.resources import VariableStep
     from mizzen.artifact.steps import CpuStep
 
-    kinds = (CpuStep, ControlStep, VariableStep, TorchStep, KernelStep)
+    kinds = (CpuStep, ControlStep, VariableStep, TorchStep, OrtStep, KernelStep)
     steps = [step for part in artifact.subgraphs for step in part.steps]
     on_cpu = sum(len(step.kinds) for step in steps if isinstance(step, kinds))
     on_npu = count(sum(step.on_npu for step in steps), "NPU operator")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
 
 SUMMARY = "one HTML page: layers, time, memory, commands; files for other tools"
-MODELS = frozenset({".pt2", ".tosa"})
+MODELS = frozenset({".onnx", ".pt2", ".tosa"})
 """Ends of names of what is always a model."""
 
 
@@ -32,8 +32,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "artifact",
         metavar="ARTIFACT",
-        help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; or a model, a .tflite, .pt2 or "
-        ".tosa file, which is compiled first",
+        help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; or a model, a .tflite, .onnx, "
+        ".pt2 or .tosa file, which is compiled first",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the page (default: ARTIFACT's name with .html)"

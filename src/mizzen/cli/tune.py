@@ -39,7 +39,7 @@ DOES_NOT_FIT = "E267"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "model", metavar="MODEL", help="a quantised .tflite or .pt2 file, or a .tosa file"
+        "model", metavar="MODEL", help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file"
     )
     group = parser.add_argument_group("search")
     group.add_argument(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, Configuration, ConfigurationLine
 from mizzen.compiler.proof.options import DEFAULT, ProofOptions
+from mizzen.compiler.source import Extents, checked
 from mizzen.compiler.support import Support, SupportTable
 from mizzen.diagnostics import Diagnostic, MizzenError, ProgressCallback, fail
 from mizzen.targets.families import Family, families, family_for, loaded
@@ -189,11 +190,15 @@ class PlainBackend(Backend[PlainConfiguration]):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTarget:
-    """A backend, the configuration in force for it, and what to prove of what it makes."""
+    """A backend, the configuration in force for it, and what to prove of what it makes.
+
+    shapes  what the user says of extents that a network leaves open
+    """
 
     backend: Backend[Any]
     configuration: Any
     proof: ProofOptions = DEFAULT
+    shapes: Extents = field(default_factory=Extents)
 
     @property
     def accelerator(self) -> str:
@@ -212,6 +217,10 @@ def backend_for(accelerator: str) -> Backend[Any]:
 
 
 def resolve_target(options: CompileOptions) -> ResolvedTarget:
-    """Return the backend and the configuration in force. Raises E2xx for what cannot be."""
+    """Return the backend and the configuration in force.
+
+    Raises E2xx for what cannot be, E197 for shapes that are none.
+    """
     backend = backend_for(options.accelerator_name)
-    return ResolvedTarget(backend, backend.resolve(options), options.proof)
+    resolved = backend.resolve(options)
+    return ResolvedTarget(backend, resolved, options.proof, checked(options.shapes))

@@ -18,16 +18,17 @@ from mizzen.compiler.folding import folded
 from mizzen.compiler.levels import few_levels
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.report import with_diagnostics
+from mizzen.compiler.source import Source
 from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signatures
 from mizzen.diagnostics import ProgressCallback, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
+from mizzen.frontends.foreign import not_read_folder
 from mizzen.frontends.tflite import Model, require_quantized
 from mizzen.report import CompileReport
 
-UNNAMED = "model.tflite"
-UNNAMED_TOSA = "model.tosa"
-"""What diagnostics call a network that is given as bytes."""
+UNNAMED = {"TFLite": "model.tflite", "TOSA": "model.tosa", "ONNX": "model.onnx"}
+"""What diagnostics call a network that is given as bytes, by the name of its form."""
 
 
 def compile(
@@ -37,10 +38,12 @@ def compile(
     on_progress: ProgressCallback | None = None,
     **options: Unpack[CompileKeywords],
 ) -> Artifact:
-    """Compile a quantised `.tflite`, `.tosa` or `.pt2` for an NPU; the first two also as bytes.
+    """Compile a quantised `.tflite`, `.onnx`, `.tosa` or `.pt2` for an NPU; all but the last also
+    as bytes.
 
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
-    types to keep on the CPU, `target_options` are those of one family of NPUs; `on_progress` is
+    types to keep on the CPU, `target_options` are those of one family of NPUs; `shapes` says what
+    an ONNX network leaves open, as `{"input": (1, 3, 96, 96)}` or `{"batch": 1}`; `on_progress` is
     called with the seconds gone by once it takes long. The artifact's `report` says what went
     where and why; its warnings are Python's too (`mizzen.MizzenWarning`).
 
@@ -49,29 +52,30 @@ def compile(
     such a failure.
     """
     chosen = resolve_target(CompileOptions(accelerator, **options))
-    data, name = file_of(model)
-    artifact = compile_file(data, name, chosen, on_progress)
+    artifact = compile_file(source_of(model), chosen, on_progress)
     if artifact.report is not None:
         warn(artifact.report.diagnostics, 0)
     return artifact
 
 
 def compile_file(
-    data: bytes, name: str, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
+    source: Source, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Artifact:
     """Compile a file's network, whatever form it has, for a configuration."""
     require_known(chosen.configuration.ignore_ops)
-    return front_end_of(data, name).compile(data, name, chosen, on_progress)
+    return front_end_for(source, chosen).compile(source, chosen, on_progress)
 
 
-def file_of(model: str | PathLike[str] | bytes) -> tuple[bytes, str]:
-    """Return a model's bytes and what diagnostics call it. E110 for a file that cannot be read."""
+def source_of(model: str | PathLike[str] | bytes) -> Source:
+    """Return a model's file, and what diagnostics call it. E110 for one that cannot be read."""
     if isinstance(model, bytes):
-        tosa = not TFLITE.recognises(model, "") and is_tosa(model, "")
-        return model, UNNAMED_TOSA if tosa else UNNAMED
+        form = front_end_of(Source(model, ""))
+        return Source(model, UNNAMED.get(form.name, UNNAMED[TFLITE.name]))
     path = Path(model)
+    if path.is_dir():
+        raise not_read_folder(str(path), frozenset(each.name for each in path.iterdir()))
     try:
-        return path.read_bytes(), path.name
+        return Source(path.read_bytes(), path.name, path.parent)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
@@ -94,7 +98,7 @@ GROUP = "mizzen.frontends"
 EXPORTED = ".pt2"
 """How the names of exported PyTorch programs end."""
 
-Compile = Callable[[bytes, str, ResolvedTarget, ProgressCallback | None], Artifact]
+Compile = Callable[[Source, ResolvedTarget, ProgressCallback | None], Artifact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +109,14 @@ class Checked:
     artifact: Artifact | None
 
 
-Check = Callable[[bytes, str, ResolvedTarget, ProgressCallback | None], Checked]
+Check = Callable[[Source, ResolvedTarget, ProgressCallback | None], Checked]
 
 
 def check_by_compiling(
-    data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
+    source: Source, target: ResolvedTarget, on_progress: ProgressCallback | None
 ) -> Checked:
     """Check a network by compiling it."""
-    artifact = front_end_of(data, name).compile(data, name, target, on_progress)
+    artifact = front_end_of(source).compile(source, target, on_progress)
     assert artifact.report is not None, "a compilation always reports"
     return Checked(artifact.report, artifact)
 
@@ -121,28 +125,44 @@ def check_by_compiling(
 class FrontEnd:
     """A form of files of networks.
 
-    recognises  whether a file's bytes, or its name, are of this form
-    compile     compiles a file: its bytes, its name, the target, what is told of progress
-    check       says where operators go where not all files that can be checked can be compiled
+    recognises    whether a file's bytes, or its name, are of this form; of bytes alone it is empty
+    compile       compiles a file for a target, and tells of progress
+    check         says where operators go where not all files that can be checked can be compiled
+    takes_shapes  whether networks may leave extents open, which the target's `shapes` then say
     """
 
     name: str
     recognises: Callable[[bytes, str], bool]
     compile: Compile
     check: Check = check_by_compiling
+    takes_shapes: bool = False
 
 
-def front_end_of(data: bytes, name: str) -> FrontEnd:
+def front_end_of(source: Source) -> FrontEnd:
     """Return the front-end of a file; TFLite's, which says what is wrong, if none knows it."""
     return next(
-        (front_end for front_end in _front_ends() if front_end.recognises(data, name)), TFLITE
+        (form for form in _front_ends() if form.recognises(source.data, source.name)), TFLITE
     )
+
+
+def front_end_for(source: Source, target: ResolvedTarget) -> FrontEnd:
+    """Return the front-end of a file. E197 for shapes where files have no open extents."""
+    form = front_end_of(source)
+    if target.shapes and not form.takes_shapes:
+        raise fail(
+            "E197",
+            f"shapes are for ONNX networks, which may leave extents open, and {source.name} is "
+            f"not one: {', '.join(target.shapes)}",
+            help="leave out --shape",
+        )
+    return form
 
 
 def _front_ends() -> Iterator[FrontEnd]:
     yield TFLITE
     yield TOSA
     yield PYTORCH
+    yield ONNX
     yield from _installed()
 
 
@@ -154,16 +174,31 @@ def _installed() -> tuple[FrontEnd, ...]:
 
 
 def _compile_exported(
-    data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
+    source: Source, target: ResolvedTarget, on_progress: ProgressCallback | None
 ) -> Artifact:
     from mizzen.compiler.torch.exported import compile_exported
 
-    return compile_exported(data, name, target, on_progress)
+    return compile_exported(source.data, source.name, target, on_progress)
+
+
+def _is_onnx(data: bytes, name: str) -> bool:
+    from mizzen.frontends.onnx.recognising import is_onnx
+
+    return is_onnx(data, name)
+
+
+def _compile_onnx(
+    source: Source, target: ResolvedTarget, on_progress: ProgressCallback | None
+) -> Artifact:
+    from mizzen.compiler.onnx.compile import compile_onnx
+
+    return compile_onnx(source, target, on_progress)
 
 
 def _compile_tflite(
-    data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
+    source: Source, target: ResolvedTarget, on_progress: ProgressCallback | None
 ) -> Artifact:
+    data, name = source.data, source.name
     model = read_network(data, name)
     require_source(model)
     require_quantized(model)
@@ -176,7 +211,7 @@ def _compile_tflite(
         return network.in_terms_of_given(artifact)
 
     if has_several(model):
-        artifact_name = target.backend.artifact_name(Path(name).stem, ".tflite")
+        artifact_name = target.backend.artifact_name(source.stem, ".tflite")
         artifact = compile_subgraphs(model, artifact_name, target.configuration, compile_one)
     else:
         artifact = compile_one(model, data)
@@ -205,12 +240,13 @@ def require_source(model: Model) -> None:
 TOSA = FrontEnd(
     "TOSA",
     is_tosa,
-    lambda data, name, target, told: target.backend.compile_tosa(
-        data, name, target.configuration, target.proof, told
+    lambda source, target, told: target.backend.compile_tosa(
+        source.data, source.name, target.configuration, target.proof, told
     ),
-    lambda data, name, target, told: Checked(
-        target.backend.check_tosa(data, name, target.configuration, told), None
+    lambda source, target, told: Checked(
+        target.backend.check_tosa(source.data, source.name, target.configuration, told), None
     ),
 )
 PYTORCH = FrontEnd("PyTorch", lambda data, name: name.endswith(EXPORTED), _compile_exported)
+ONNX = FrontEnd("ONNX", _is_onnx, _compile_onnx, takes_shapes=True)
 TFLITE = FrontEnd("TFLite", lambda data, name: data[4:8] == b"TFL3", _compile_tflite)

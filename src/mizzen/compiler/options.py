@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Protocol, TypedDict
 
 from mizzen.compiler.proof.options import Effort, ProofOptions, effort_of
+from mizzen.compiler.source import Shapes
 from mizzen.diagnostics import Diagnostic, fail
 
 ConfigFiles = str | PathLike[str] | Sequence[str | PathLike[str]] | None
@@ -37,9 +38,14 @@ class SystemKeywords(TypedDict, total=False):
 
 
 class CompileKeywords(SystemKeywords, total=False):
-    """The options that files of networks have besides; `ignore_ops` are types of operators."""
+    """The options that files of networks have besides.
+
+    ignore_ops  types of operators that stay on the CPU
+    shapes      extents that an ONNX network leaves open, by the name of an input or of an extent
+    """
 
     ignore_ops: Sequence[str]
+    shapes: Shapes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class CompileOptions:
     target_options    options that only one family has, by name
     prove             how much to prove of what is compiled: ``off``, ``quick`` or ``thorough``
     allow_inexact     whether operators that the compiler gets wrong stay on the NPU
+    shapes            extents that an ONNX network leaves open
     """
 
     accelerator: str | None = None
@@ -64,6 +71,7 @@ class CompileOptions:
     target_options: Mapping[str, str] | None = field(default_factory=dict[str, str])
     prove: str = Effort.QUICK.value
     allow_inexact: bool = False
+    shapes: Shapes | None = None
 
     @property
     def accelerator_name(self) -> str:

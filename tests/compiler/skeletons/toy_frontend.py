@@ -5,6 +5,7 @@ import numpy as np
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.compile import TFLITE, FrontEnd
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import ProgressCallback
 from mizzen.package.tflite.builder import NetworkBuilder
 
@@ -13,14 +14,12 @@ def recognises(data: bytes, name: str) -> bool:
     return data.startswith(b"relu ")
 
 
-def compile(
-    data: bytes, name: str, target: ResolvedTarget, on_progress: ProgressCallback | None
-) -> Artifact:
-    builder, shape = NetworkBuilder(), (1, int(data.split()[1]))
+def compile(file: Source, target: ResolvedTarget, on_progress: ProgressCallback | None) -> Artifact:
+    builder, shape = NetworkBuilder(), (1, int(file.data.split()[1]))
     source, result = (builder.tensor(side, shape, np.int8, (0.5,), (0,)) for side in ("x", "y"))
     builder.operator("RELU", [source], [result])
     network = builder.finish([source], [result])
-    return TFLITE.compile(network, f"{name}.tflite", target, on_progress)
+    return TFLITE.compile(Source(network, f"{file.name}.tflite"), target, on_progress)
 
 
 FRONT_END = FrontEnd("RELU text", recognises, compile)

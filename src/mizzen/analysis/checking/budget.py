@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import compile_file, file_of
+from mizzen.compiler.compile import compile_file, source_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.report.compilation import SRAM, CompileReport
@@ -55,8 +55,8 @@ def again(
 
     def compile_again(**changes: Any) -> Artifact:
         changed: dict[str, Any] = {**options, **changes, "prove": "off"}
-        data, name = file_of(model)
-        return compile_file(data, name, resolve_target(CompileOptions(accelerator, **changed)))
+        target = resolve_target(CompileOptions(accelerator, **changed))
+        return compile_file(source_of(model), target)
 
     return compile_again
 

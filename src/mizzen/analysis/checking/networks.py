@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from mizzen.analysis.checking.budget import Again, again, sram_failures
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import file_of, front_end_of, require_known
+from mizzen.compiler.compile import front_end_for, require_known, source_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.report import CompileReport, OperatorPlacement
@@ -77,8 +77,8 @@ def check(
     """
     target = resolve_target(CompileOptions(accelerator, **options))
     require_known(target.configuration.ignore_ops)
-    data, name = file_of(model)
-    checked = front_end_of(data, name).check(data, name, target, on_progress)
+    source = source_of(model)
+    checked = front_end_for(source, target).check(source, target, on_progress)
     failures = failures_of(
         checked.report,
         checked.artifact,

@@ -16,9 +16,18 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import load
 from mizzen.artifact.program import OPERANDS
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
-from mizzen.compiler.compile import PYTORCH, TFLITE, TOSA, compile_file, file_of, front_end_of
+from mizzen.compiler.compile import (
+    ONNX,
+    PYTORCH,
+    TFLITE,
+    TOSA,
+    compile_file,
+    front_end_for,
+    source_of,
+)
 from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
 from mizzen.compiler.proof.options import ProofOptions
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
 from mizzen.report.comparison import (
     Comparison,
@@ -109,7 +118,8 @@ def compare(
     """Compile a network, execute the artifact, and hold each layer against the reference.
 
     A `.tflite` is held against TensorFlow Lite Micro's kernels, a `.tosa` against TOSA's meaning, a
-    `.pt2` against the converted PyTorch program. The keywords are those of `mizzen.compile`.
+    `.pt2` against the converted PyTorch program, an `.onnx` against ONNX Runtime. The keywords are
+    those of `mizzen.compile`.
 
     artifact  what was compiled before, by any compiler; None to compile `model` now
 
@@ -155,22 +165,27 @@ def sides(
 
     Of a network of several subgraphs it is each, the main one first.
     """
-    data, name = file_of(model)
-    front_end = front_end_of(data, name)
+    source = source_of(model)
+    data, name = source.data, source.name
+    front_end = front_end_for(source, target)
     if front_end is TFLITE:
         from mizzen.artifact.steps import read_network
 
-        compiled = compile_file(data, name, target, on_progress)
+        compiled = compile_file(source, target, on_progress)
         return list(_subgraphs(read_network(data, name), target, compiled, artifact))
     if front_end is TOSA:
-        return [_tosa(data, name, target, artifact, on_progress)]
+        return [_tosa(source, target, artifact, on_progress)]
     if front_end is PYTORCH:
         from mizzen.analysis.comparison.program import program_beside
 
         return [program_beside(data, name, target, artifact, on_progress)]
+    if front_end is ONNX:
+        from mizzen.analysis.comparison.onnx import onnx_beside
+
+        return [onnx_beside(source, target, artifact, on_progress)]
     raise fail(
         "E489",
-        f"a model must be a .tflite, .tosa or .pt2 to have a reference, and {name} is not one",
+        f"a model must be a .tflite, .onnx, .tosa or .pt2 to have a reference, and {name} is none",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
 
@@ -212,8 +227,7 @@ def tflite_beside(
 
 
 def _tosa(
-    data: bytes,
-    name: str,
+    source: Source,
     target: ResolvedTarget,
     artifact: Artifact | None,
     on_progress: ProgressCallback | None,
@@ -221,9 +235,9 @@ def _tosa(
     from mizzen.analysis.comparison.tosa import TosaComparison
     from mizzen.frontends.tosa import read
 
-    compiled = compile_file(data, name, target, on_progress)
+    compiled = compile_file(source, target, on_progress)
     given, constants = _beside(artifact, compiled)
-    return TosaComparison(name, read(data, name), given, constants)
+    return TosaComparison(source.name, read(source.data, source.name), given, constants)
 
 
 def _beside(

@@ -17,7 +17,7 @@ import numpy as np
 
 from mizzen.analysis.comparison.pairs import Pair, TwoNetworks
 from mizzen.artifact.interface import Array, TensorInfo
-from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of
+from mizzen.compiler.compile import PYTORCH, TFLITE, front_end_of, source_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.report.precision import BINS, InputSource, LayerPrecision, Precision
@@ -123,8 +123,10 @@ def two_networks(
     model: str | PathLike[str] | bytes, floating: str | PathLike[str] | bytes
 ) -> tuple[TwoNetworks, tuple[str, str]]:
     """Read both networks, and return them with their names."""
-    (data, name), (other, floating_name) = file_of(model), file_of(floating)
-    forms = front_end_of(data, name), front_end_of(other, floating_name)
+    sources = source_of(model), source_of(floating)
+    data, other = (source.data for source in sources)
+    name, floating_name = (source.name for source in sources)
+    forms = front_end_of(sources[0]), front_end_of(sources[1])
     networks: TwoNetworks
     if forms == (TFLITE, TFLITE):
         from mizzen.analysis.comparison.precision_tflite import TfliteNetworks

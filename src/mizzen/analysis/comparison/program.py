@@ -25,11 +25,12 @@ from mizzen.analysis.comparison.verdict import judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
 from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.numbering import operator_numbers
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.proof.written import SAYS_SOMETHING, Written
 from mizzen.compiler.torch.compile import assembled
 from mizzen.compiler.torch.exported import load_exported
-from mizzen.compiler.torch.numbering import operator_numbers
+from mizzen.compiler.torch.host import TorchLowering
 from mizzen.compiler.torch.placement import is_edge, lowered_program, place, require_quantized
 from mizzen.diagnostics import Device, ProgressCallback, fail
 from mizzen.frontends.torch.int_lowering.int_context import signed_offset
@@ -93,7 +94,7 @@ def beside(
         for group, placement in placed.partition.groups.items()
         if placement.device is Device.NPU
     }
-    numbers = operator_numbers(lowered, placed.partition)
+    numbers = operator_numbers(TorchLowering(lowered), placed.partition)
     return ProgramComparison(name, lowered, made, tensors, on_npu, numbers)
 
 

@@ -12,7 +12,7 @@ from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget
-from mizzen.compiler.compile import TFLITE, compile_file, file_of
+from mizzen.compiler.compile import TFLITE, compile_file, source_of
 from mizzen.diagnostics import Device, ProgressCallback
 from mizzen.report import CompileReport
 from mizzen.report.compilation import SRAM
@@ -40,8 +40,7 @@ def version_of(
 
     Raises what `mizzen.compile` does.
     """
-    data, name = file_of(model)
-    artifact = compile_file(data, name, target, on_progress)
+    artifact = compile_file(source_of(model), target, on_progress)
     assert artifact.report is not None, "a compilation always reports"
     return cost_of(artifact, artifact.report, configuration_of(target))
 
@@ -58,11 +57,11 @@ def version_of_artifact(artifact: Artifact) -> Version:
 
 def is_artifact(path: str | PathLike[str]) -> bool:
     """Whether a file is compiled already. E110 for one that cannot be read."""
-    data, name = file_of(path)
-    if TFLITE.recognises(data, name):
-        subgraphs = read_network(data, name).subgraphs
+    source = source_of(path)
+    if TFLITE.recognises(source.data, source.name):
+        subgraphs = read_network(source.data, source.name).subgraphs
         return any(is_npu(operator) for subgraph in subgraphs for operator in subgraph.operators)
-    return name.endswith(ARTIFACTS)
+    return source.name.endswith(ARTIFACTS)
 
 
 def cost_of(

@@ -11,6 +11,7 @@ from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import HostStep
 from mizzen.artifact.kernel_step import KernelStep
+from mizzen.artifact.onnx_steps import OnnxStep
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
 from mizzen.diagnostics import Device, Origin
@@ -19,19 +20,22 @@ from mizzen.frontends.tflite.model import Operator
 from mizzen.report.cost import Bound, OperationCost, Span, Unit
 
 KINDS: dict[Class, str] = {
-    Class.CONVOLUTION: "CONV_2D TRANSPOSE_CONV",
+    Class.CONVOLUTION: "CONV_2D TRANSPOSE_CONV Conv ConvTranspose",
     Class.DEPTHWISE: "DEPTHWISE_CONV_2D",
-    Class.DENSE: "FULLY_CONNECTED BATCH_MATMUL UNIDIRECTIONAL_SEQUENCE_LSTM SVDF",
-    Class.POOL: "MAX_POOL_2D AVERAGE_POOL_2D",
+    Class.DENSE: "FULLY_CONNECTED BATCH_MATMUL UNIDIRECTIONAL_SEQUENCE_LSTM SVDF Gemm MatMul",
+    Class.POOL: "MAX_POOL_2D AVERAGE_POOL_2D MaxPool AveragePool",
     Class.ELEMENTWISE: (
         "ADD SUB MUL MINIMUM MAXIMUM RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU ABS NEG "
-        "QUANTIZE DEQUANTIZE CAST quantize dequantize"
+        "QUANTIZE DEQUANTIZE CAST quantize dequantize QuantizeLinear sign "
+        "Add Sub Mul Div Min Max Relu Clip LeakyRelu PRelu Abs Neg Cast"
     ),
-    Class.FUNCTION: "SOFTMAX LOG_SOFTMAX LOGISTIC TANH HARD_SWISH ELU EXP LOG RSQRT SQRT GELU",
+    Class.FUNCTION: "SOFTMAX LOG_SOFTMAX LOGISTIC TANH HARD_SWISH ELU EXP LOG RSQRT SQRT GELU "
+    "Softmax LogSoftmax Sigmoid Tanh HardSwish HardSigmoid Elu Exp Log Sqrt Gelu Erf",
     Class.MOVE: (
         "RESHAPE CONCATENATION TRANSPOSE PAD PADV2 MIRROR_PAD SPLIT SPLIT_V SQUEEZE EXPAND_DIMS "
         "PACK UNPACK SLICE STRIDED_SLICE SHAPE READ_VARIABLE ASSIGN_VARIABLE CALL_ONCE VAR_HANDLE "
-        "IF WHILE CALL STABLEHLO_COMPOSITE STABLEHLO_WHILE narrow widen permute"
+        "IF WHILE CALL STABLEHLO_COMPOSITE STABLEHLO_WHILE narrow widen permute "
+        "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice Pad Expand Gather Identity"
     ),
 }
 CLASSES = {name: kind for kind, names in KINDS.items() for name in names.split()}
@@ -129,7 +133,7 @@ def _size_bytes(step: VariableStep, contents: Contents) -> int:
     return sum(infos[index].size_bytes for index in {*step.inputs, *step.outputs} & infos.keys())
 
 
-def _elements(step: HostStep, contents: Contents) -> int:
+def _elements(step: HostStep | OnnxStep, contents: Contents) -> int:
     infos = contents.infos
     known = {*step.inputs, *step.outputs} & infos.keys()
     return max([math.prod(infos[index].shape) for index in known], default=1)

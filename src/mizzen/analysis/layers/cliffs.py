@@ -20,6 +20,7 @@ from mizzen.analysis.layers.neighbours import (
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.compile import compile_file
 from mizzen.compiler.proof.options import OFF
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model, Operator
 from mizzen.frontends.tflite.subgraphs import names_of
@@ -72,7 +73,8 @@ def _neighbours(
 ) -> Iterator[Neighbour]:
     for count in counts_around(channels_of(model, operator, form)):
         try:
-            artifact = compile_file(neighbour(model, operator, form, count), model.name, target)
+            changed = Source(neighbour(model, operator, form, count), model.name)
+            artifact = compile_file(changed, target)
         except MizzenError:
             continue  # what the compiler does not take is not a neighbour
         report = artifact.report

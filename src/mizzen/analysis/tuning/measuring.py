@@ -15,6 +15,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import compile_file
 from mizzen.compiler.options import CompileOptions
+from mizzen.compiler.source import Source
 from mizzen.diagnostics import MizzenError
 from mizzen.report import CompileReport
 from mizzen.report.proof import NOT_PROVED, Proof
@@ -39,8 +40,7 @@ class Bench:
     candidates   by choice, in the order in which they were asked for
     """
 
-    data: bytes
-    name: str
+    source: Source
     options: CompileOptions
     jobs: int
     ends: float | None = None
@@ -96,7 +96,7 @@ class Bench:
 
     def compiled(self, choice: Choice, prove: str) -> Artifact:
         """Compile the network in one way. Raises as `mizzen.compile`."""
-        return compile_file(self.data, self.name, resolve_target(self._chosen(choice, prove)))
+        return compile_file(self.source, resolve_target(self._chosen(choice, prove)))
 
     def _chosen(self, choice: Choice, prove: str) -> CompileOptions:
         options = replace(self.options, prove=prove)

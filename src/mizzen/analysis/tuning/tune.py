@@ -14,7 +14,7 @@ from mizzen.analysis.tuning.selection import best, told
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import PYTORCH, TFLITE, file_of, front_end_of, require_known
+from mizzen.compiler.compile import PYTORCH, TFLITE, front_end_for, require_known, source_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import fail
 from mizzen.report.tuning import Candidate, Choice, Objective, TuningReport
@@ -70,7 +70,7 @@ def tune(
     front = tuning.front()
     bench = tuning.bench
     report = TuningReport(
-        model=bench.name,
+        model=bench.source.name,
         configuration=tuning.configuration,
         objective=wanted,
         sram_budget_bytes=sram_budget,
@@ -98,9 +98,9 @@ def begin(
     asked = CompileOptions(accelerator, **options)
     target = resolve_target(asked)
     require_known(target.configuration.ignore_ops)
-    data, name = file_of(model)
-    front_end = front_end_of(data, name)
-    network = read_network(data, name) if front_end is TFLITE else None
+    source = source_of(model)
+    front_end = front_end_for(source, target)
+    network = read_network(source.data, source.name) if front_end is TFLITE else None
     levers = target.backend.levers(network, target.configuration)
     if levers is None:
         raise fail(
@@ -110,7 +110,7 @@ def begin(
         )
     ends = None if budget_seconds is None else time.monotonic() + budget_seconds
     at_once = 1 if front_end is PYTORCH else jobs or _processors()  # it reads one file at a time
-    bench = Bench(data, name, asked, at_once, ends, on_progress=on_progress)
+    bench = Bench(source, asked, at_once, ends, on_progress=on_progress)
     search(bench, levers)
     return Search(bench, target.configuration.as_dict())
 

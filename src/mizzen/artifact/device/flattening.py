@@ -9,6 +9,11 @@ import numpy as np
 
 from mizzen.artifact.arena import Block
 from mizzen.artifact.control_step import ControlStep
+from mizzen.artifact.device.onnx_calls import (
+    no_kernels,
+    onnx_calls,
+    without_kernels,
+)
 from mizzen.artifact.device.tensors import Tensors
 from mizzen.artifact.device.tflite_calls import TfliteCalls
 from mizzen.artifact.host_steps import (
@@ -20,6 +25,7 @@ from mizzen.artifact.host_steps import (
     WidenStep,
 )
 from mizzen.artifact.kernel_step import KernelStep
+from mizzen.artifact.onnx_steps import DivideStep, OrtStep, SignStep
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import CpuStep, NpuStep, read_network
@@ -81,10 +87,13 @@ def device_program(artifact: Compiled) -> DeviceProgram:
 
     E450 for an accelerator that no driver of a microcontroller serves, E451 for memory that a
     device cannot be given, E452 for control flow or state that is no sequence of calls, E453 where
-    PyTorch cannot take its part apart.
+    PyTorch cannot take its part apart, E196 for operators that only ONNX Runtime computes.
     """
     _require_microcontroller(artifact)
     _require_one_sequence(artifact)
+    missing = without_kernels(artifact.steps)
+    if missing:
+        raise no_kernels(artifact.name, missing)
     return _Flattening(artifact).program()
 
 
@@ -190,15 +199,10 @@ class _Flattening:
                 yield KernelCall(QUANTIZE, (source, *numbers), (number(step.output),))
             case DequantizeStep():
                 yield self._dequantize(step)
-            case NarrowStep(size=None) | WidenStep():
+            case DivideStep() | SignStep() | OrtStep():
+                yield from onnx_calls(step, self.tensors)
+            case NarrowStep() | WidenStep():
                 yield self._convert(step)
-            case NarrowStep():
-                arguments = (
-                    ("self", TensorArgument(number(step.input))),
-                    ("size", step.size),
-                    ("counts_back", step.counts_back),
-                )
-                yield KernelCall(INDEX, arguments, (number(step.output),))
             case TorchStep():
                 from mizzen.artifact.device.torch_calls import torch_calls
 
@@ -234,10 +238,11 @@ class _Flattening:
 
     def _convert(self, step: NarrowStep | WidenStep) -> KernelCall:
         output = self.tensors.number(step.output)
-        arguments = (
-            ("self", TensorArgument(self.tensors.number(step.input))),
-            ("dtype", self.tensors.rows[output].dtype.name),
-        )
+        source = ("self", TensorArgument(self.tensors.number(step.input)))
+        if isinstance(step, NarrowStep) and step.size is not None:
+            bounds = ("size", step.size), ("counts_back", step.counts_back)
+            return KernelCall(INDEX, (source, *bounds), (output,))
+        arguments = (source, ("dtype", self.tensors.rows[output].dtype.name))
         return KernelCall(CONVERT, arguments, (output,))
 
     def _npu(self, step: NpuStep) -> NpuCall:

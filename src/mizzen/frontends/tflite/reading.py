@@ -14,6 +14,7 @@ from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.flatbuffer import Member, Record
 from mizzen.flatbuffer import read as read_file
 from mizzen.flatbuffer.tflite import SCHEMA, BuiltinOperator, TensorType
+from mizzen.frontends.foreign import not_read
 from mizzen.frontends.tflite.least_inputs import LEAST_INPUTS
 from mizzen.frontends.tflite.model import (
     ABSENT,
@@ -68,6 +69,11 @@ def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Mod
     fit theirs, E108 for a tensor that is read before it is computed, E133 for state that is given
     as a result, E134 for subgraphs that execute themselves.
     """
+    if data[4:8] != SCHEMA.identifier:
+        came, wanted = data[4:8].decode("latin-1"), SCHEMA.identifier.decode()
+        raise not_read(
+            data, name, f"{name} must be a TFLite file: bytes 4..8 must be {wanted!r}, not {came!r}"
+        )
     model = _Reading(data, name).model()
     for subgraph in model.subgraphs:
         _require_state_apart(model, subgraph)

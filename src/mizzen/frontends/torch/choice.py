@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.arrangement.movement import lifted, reshape, same_rank
 from mizzen.frontends.torch.call import Call, Term
-from mizzen.frontends.torch.movement import lifted, reshape, same_rank
 from mizzen.graph import Value
-from mizzen.ops import Builder
 
 
 def where(call: Call[Term]) -> Term:
@@ -68,29 +68,3 @@ def amin(call: Call[Term]) -> Term:
 def _reduced(call: Call[Any], kind: str, value: Value) -> Value:
     value = reduced(call.b, kind, reshape(call.b, value, value.shape or (1,)), call.axes() or [0])
     return reshape(call.b, value, call.shapes[0])
-
-
-def reduced(b: Builder, kind: str, value: Value, axes: list[int]) -> Value:
-    """Reduce dimensions to 1, one after the other."""
-    for axis in axes:
-        value = b(kind, value, axis=axis, quantization=value.quantization)
-    return value
-
-
-def compared(call: Call[Any], x: Value, y: Value) -> Value:
-    """Compare numbers of one type as the operator says."""
-    b = call.b
-    x, y = same_rank(b, x, y)
-    match call.operator:
-        case "eq":
-            return b("EQUAL", x, y)
-        case "ne":
-            return b("LOGICAL_NOT", b("EQUAL", x, y))
-        case "ge":
-            return b("GREATER_EQUAL", x, y)
-        case "gt":
-            return b("GREATER", x, y)
-        case "le":
-            return b("GREATER_EQUAL", y, x)
-        case _:
-            return b("GREATER", y, x)

@@ -11,187 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-import numpy as np
-
-from mizzen.frontends.torch.call import TRAINING, Arguments, Call, Move, Term
+from mizzen.frontends.arrangement.movement import (
+    concat,
+    cropped,
+    edged,
+    padded,
+    permuted,
+    put_between,
+    reshape,
+    rolled,
+    sliced,
+    stepped,
+    tiled,
+)
+from mizzen.frontends.torch.call import TRAINING, Call, Move, Term
 from mizzen.graph import Value
 from mizzen.ops import Builder
-
-TO_CHANNELS_LAST = (0, 2, 3, 1)
-TO_CHANNELS_FIRST = (0, 3, 1, 2)
-
-LIST_SIZE = 64
-"""Greatest number of tensors in a list. Ref: TOSA 1.0, 1.7 Levels, 8K, MAX_TENSOR_LIST_SIZE."""
-
-
-def reshape(b: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """Add a RESHAPE unless the value has the shape."""
-    if tuple(shape) == value.shape:
-        return value
-    return b("RESHAPE", value, b.shape(shape), quantization=value.quantization)
-
-
-def lifted(b: Builder, value: Value, rank: int) -> Value:
-    """Put dimensions of 1 in front up to a rank: TOSA broadcasts only equal ranks."""
-    return reshape(b, value, (*(1,) * (rank - value.type.rank), *value.shape))
-
-
-def same_rank(b: Builder, *values: Value) -> list[Value]:
-    """Bring values to the highest rank among them."""
-    rank = max(value.type.rank for value in values)
-    return [lifted(b, value, rank) for value in values]
-
-
-def transposed(b: Builder, value: Value, perms: Sequence[int]) -> Value:
-    """Add a TRANSPOSE."""
-    return b("TRANSPOSE", value, perms=tuple(perms), quantization=value.quantization)
-
-
-def permuted(b: Builder, value: Value, perms: Sequence[int]) -> Value:
-    """Bring dimensions into another order, unless they are in it."""
-    return value if list(perms) == sorted(perms) else transposed(b, value, perms)
-
-
-def sliced(b: Builder, value: Value, axis: int, start: int, size: int) -> Value:
-    """Add a SLICE along one axis, unless it takes everything."""
-    if start == 0 and size == value.shape[axis]:
-        return value
-    starts = [start if index == axis else 0 for index in range(value.type.rank)]
-    sizes = [size if index == axis else extent for index, extent in enumerate(value.shape)]
-    quantization = value.quantization
-    return b("SLICE", value, b.shape(starts), b.shape(sizes), quantization=quantization)
-
-
-def concat(b: Builder, parts: Sequence[Value], axis: int) -> Value:
-    """Put values one after the other, in lists of lists where they are many."""
-    if len(parts) == 1:
-        return parts[0]
-    if len(parts) <= LIST_SIZE:
-        return b("CONCAT", *parts, axis=axis, quantization=parts[0].quantization)
-    starts = range(0, len(parts), LIST_SIZE)
-    return concat(b, [concat(b, parts[start : start + LIST_SIZE], axis) for start in starts], axis)
-
-
-def tiled(b: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """Repeat a value to a shape whose sizes are multiples."""
-    value = lifted(b, value, len(shape))
-    multiples = [whole // part for whole, part in zip(shape, value.shape, strict=True)]
-    if all(multiple == 1 for multiple in multiples):
-        return value
-    return b("TILE", value, b.shape(multiples), quantization=value.quantization)
-
-
-def padded(b: Builder, value: Value, border: Sequence[int], filling: Value) -> Value:
-    """Add a PAD, first dimension first, unless there is no border."""
-    if not any(border):
-        return value
-    return b("PAD", value, b.shape(border), filling, quantization=value.quantization)
-
-
-def image(b: Builder, value: Value, spatial: int) -> Value:
-    """Return [N,C,H,W], [C,H,W], [N,C,W] or [C,W] as [N,H,W,C]; `spatial` is 2 or 1."""
-    shape = value.shape if value.type.rank == spatial + 2 else (1, *value.shape)
-    if spatial == 1:
-        shape = (*shape[:2], 1, shape[2])
-    return transposed(b, reshape(b, value, shape), TO_CHANNELS_LAST)
-
-
-def channels_first(b: Builder, value: Value, shape: Sequence[int]) -> Value:
-    """Return [N,H,W,C] with channels first, in a shape that leaves out dimensions of 1."""
-    return reshape(b, transposed(b, value, TO_CHANNELS_FIRST), shape)
-
-
-Pads = tuple[int, int, int, int]
-"""Top, bottom, left, right."""
-
-
-def fit(
-    b: Builder,
-    source: Value,
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    pads: Pads,
-) -> tuple[Value, Pads]:
-    """Leave out the rows and columns that no window reaches, which TOSA does not allow.
-
-    Padding goes first, then the input's last rows and columns. Returns the input and the padding.
-    Ref: TOSA 1.0, 2.3.3: the last window must end where the padded input ends.
-    """
-    result = list(pads)
-    sizes = list(source.shape)
-    for axis in (0, 1):
-        extent = source.shape[1 + axis]
-        reach = dilation[axis] * (kernel[axis] - 1) + 1
-        spare = (extent + pads[2 * axis] + pads[2 * axis + 1] - reach) % stride[axis]
-        from_padding = min(spare, pads[2 * axis + 1])
-        result[2 * axis + 1] -= from_padding
-        sizes[1 + axis] = extent - (spare - from_padding)
-    if tuple(sizes) != source.shape:
-        starts = b.shape([0] * len(sizes))
-        source = b("SLICE", source, starts, b.shape(sizes), quantization=source.quantization)
-    return source, (result[0], result[1], result[2], result[3])
-
-
-def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Return the numbers for height and width; one dimension is the width."""
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return lead, int(items[0])
-    return int(items[0]), int(items[1])
-
-
-def pads_of(
-    padding: Sequence[int] | int | str,
-    spatial: int,
-    kernel: tuple[int, int],
-    dilation: tuple[int, int],
-) -> Pads:
-    """Return top, bottom, left, right."""
-    if padding == "valid":
-        return 0, 0, 0, 0
-    if padding == "same":
-        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
-        before = [extent // 2 for extent in total]
-        return before[0], total[0] - before[0], before[1], total[1] - before[1]
-    assert not isinstance(padding, str)
-    items = [padding] if isinstance(padding, int) else list(padding)
-    if len(items) == 1:
-        items = [0 if spatial == 1 else items[0], items[0]]
-    return items[0], items[0], items[1], items[1]
-
-
-def need_batch(call: Arguments, rank: int) -> None:
-    """Refuse a node whose operator is for images or rows and whose input is a single one."""
-    call.need(
-        len(call.shape_of(call.first)) == rank,
-        "its input has no batch dimension",
-        "add a batch dimension of 1 to the model's input",
-    )
-
-
-def window_pair(
-    value: Sequence[int] | int, is_line: bool = False, lead: int = 1
-) -> tuple[int, int]:
-    """Return the numbers for height and width; one number is both, or that of one row."""
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return (lead if is_line else int(items[0])), int(items[0])
-    return int(items[0]), int(items[1])
-
-
-def cuts_of(extent: int, count: int) -> list[tuple[int, int]]:
-    """Return the start and end of each part, as PyTorch cuts them."""
-    return [(index * extent // count, -(-(index + 1) * extent // count)) for index in range(count)]
-
-
-def regular_step(cuts: list[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return size and step if all parts have the same; parts of one place have no step."""
-    sizes = {end - start for start, end in cuts}
-    steps = set(np.diff([start for start, _ in cuts]).tolist())
-    if len(sizes) > 1 or len(steps) > 1 or 0 in steps:
-        return None
-    return sizes.pop(), int(steps.pop()) if steps else 1
 
 
 def by_axis(amounts: Sequence[int], rank: int) -> list[int]:
@@ -330,33 +165,9 @@ def slice_scatter(call: Call[Term]) -> Term:
         return _replaced(call, axis, start, size)
 
     def build(value: Value, other: Value) -> Value:
-        return _put_between(call.b, value, other, axis, start, step)
+        return put_between(call.b, value, other, axis, start, step)
 
     return call.alike([call["self"], call["src"]], build)
-
-
-def _put_between(b: Builder, value: Value, other: Value, axis: int, start: int, step: int) -> Value:
-    """Replace each `step`-th element along an axis from a first one on.
-
-    As many as are followed by others up to the next are the first columns of a matrix.
-    """
-    before, after = value.shape[:axis], value.shape[axis + 1 :]
-    extent, size = value.shape[axis], other.shape[axis]
-    count = min((extent - start) // step, size)
-    end = start + count * step
-    parts = [sliced(b, value, axis, 0, start)] if start else []
-    if count:
-        cut = sliced(b, value, axis, start, count * step)
-        cut = reshape(b, cut, (*before, count, step, *after))
-        new = reshape(b, sliced(b, other, axis, 0, count), (*before, count, 1, *after))
-        cut = concat(b, [new, sliced(b, cut, axis + 1, 1, step - 1)], axis + 1)
-        parts.append(reshape(b, cut, (*before, count * step, *after)))
-    if size > count:
-        parts.append(sliced(b, other, axis, count, 1))
-        end += 1
-    if end < extent:
-        parts.append(sliced(b, value, axis, end, extent - end))
-    return concat(b, parts, axis)
 
 
 def select_scatter(call: Call[Term]) -> Term:
@@ -416,22 +227,12 @@ def roll(call: Call[Term]) -> Term:
     def move(value: Value) -> Value:
         if not dims:
             flat = reshape(b, value, (prod(call.shape),))
-            return reshape(b, _rolled(b, flat, int(shifts[0]), 0), call.shape)
+            return reshape(b, rolled(b, flat, int(shifts[0]), 0), call.shape)
         for shift, dim in zip(shifts, dims, strict=True):
-            value = _rolled(b, value, int(shift), int(dim) % len(call.shape))
+            value = rolled(b, value, int(shift), int(dim) % len(call.shape))
         return value
 
     return call.moved(move)
-
-
-def _rolled(b: Builder, value: Value, shift: int, axis: int) -> Value:
-    size = value.shape[axis]
-    cut = -shift % size
-    if not cut:
-        return value
-    return concat(
-        b, [sliced(b, value, axis, cut, size - cut), sliced(b, value, axis, 0, cut)], axis
-    )
 
 
 def pad(call: Call[Term]) -> Term:
@@ -441,10 +242,10 @@ def pad(call: Call[Term]) -> Term:
     amounts = [max(item, 0) for item in border]
 
     def build(value: Value, filling: Value) -> Value:
-        value = _cropped(call.b, value, border)
+        value = cropped(call.b, value, border)
         if mode == "constant":
             return padded(call.b, value, amounts, filling)
-        return _edged(call.b, value, amounts, mode)
+        return edged(call.b, value, amounts, mode)
 
     return call.alike([call["self"], call["value"] or 0], build)
 
@@ -454,54 +255,7 @@ def edge_pad(call: Call[Term]) -> Term:
     mode = "reflect" if call.operator.startswith("reflection") else "replicate"
     border = by_axis([int(item) for item in call["padding"]], len(call.shape))
     amounts = [max(item, 0) for item in border]
-    return call.moved(lambda value: _edged(call.b, _cropped(call.b, value, border), amounts, mode))
-
-
-def _cropped(b: Builder, value: Value, border: Sequence[int]) -> Value:
-    for axis in range(value.type.rank):
-        before, after = (max(-item, 0) for item in border[2 * axis : 2 * axis + 2])
-        value = sliced(b, value, axis, before, value.shape[axis] - before - after)
-    return value
-
-
-def _edged(b: Builder, value: Value, amounts: Sequence[int], mode: str) -> Value:
-    for axis in range(value.type.rank):
-        before, after = amounts[2 * axis], amounts[2 * axis + 1]
-        if before or after:
-            value = _edge(b, value, axis, before, after, mode)
-    return value
-
-
-def _edge(b: Builder, value: Value, axis: int, before: int, after: int, mode: str) -> Value:
-    extent = value.shape[axis]
-    if mode == "circular":
-        front = [sliced(b, value, axis, extent - before, before)] if before else []
-        behind = [sliced(b, value, axis, 0, after)] if after else []
-        return concat(b, [*front, value, *behind], axis)
-    inner = list(range(extent))
-    if mode == "reflect":
-        first, last = inner[before:0:-1], inner[-2 : -2 - after : -1]
-    else:
-        first, last = [0] * before, [extent - 1] * after
-    lines = {index: sliced(b, value, axis, index, 1) for index in (*first, *last)}
-    parts = [*(lines[index] for index in first), value, *(lines[index] for index in last)]
-    return concat(b, parts, axis)
-
-
-def stepped(b: Builder, value: Value, axis: int, start: int, step: int, count: int) -> Value:
-    """Take every `step`-th index: cut the dimension in two, and keep the first of each row."""
-    if step == 1:
-        return sliced(b, value, axis, start, count)
-    shape, span = list(value.shape), count * step
-    lacking = start + span - shape[axis]
-    if lacking > 0:  # the last row is short; what it lacks is not looked at
-        border = [0] * (2 * value.type.rank)
-        border[2 * axis + 1] = lacking
-        value = padded(b, value, border, b.constant(np.zeros(1, value.dtype.numpy), value.dtype))
-    value = sliced(b, value, axis, start, span)
-    extents = [*shape[:axis], count, step, *shape[axis + 1 :]]
-    value = sliced(b, reshape(b, value, extents), axis + 1, 0, 1)
-    return reshape(b, value, [*shape[:axis], count, *shape[axis + 1 :]])
+    return call.moved(lambda value: edged(call.b, cropped(call.b, value, border), amounts, mode))
 
 
 def pixel_shuffle(call: Call[Term]) -> Term:

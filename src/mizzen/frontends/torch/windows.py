@@ -1,189 +1,87 @@
-"""Windows over images: convolutions and pools, whatever numbers they take.
-
-A convolution has groups, depth, or is transposed; a pool has windows, or the tiles of adaptive
-pools. How terms are multiplied and means are taken is a profile's own. PyTorch has channels first,
-TOSA last: an operation is TRANSPOSE, CONV2D, TRANSPOSE, and what is done twice is taken out by the
-passes. Ref: TOSA 1.0, 2.3.2 AVG_POOL2D, 2.3.3 CONV2D, 2.3.5 DEPTHWISE_CONV2D, 2.3.9 MAX_POOL2D,
-2.3.11 TRANSPOSE_CONV2D.
-"""
+"""Windows over images as nodes have them: convolutions and pools, for both profiles."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from mizzen.frontends.torch.call import Call, Term
-from mizzen.frontends.torch.movement import (
-    Pads,
-    channels_first,
-    concat,
-    cuts_of,
-    fit,
-    image,
-    padded,
-    pads_of,
-    pair,
-    regular_step,
-    sliced,
-    window_pair,
-)
-from mizzen.frontends.torch.program import Array
-from mizzen.graph import Value
-from mizzen.ops import Builder
-
-POINTWISE: dict[str, Any] = {"pad": (0, 0, 0, 0), "stride": (1, 1), "dilation": (1, 1)}
-"""Attributes of a CONV2D that multiplies rows by a matrix."""
+from mizzen.frontends.arrangement.movement import Pads, lifted
+from mizzen.frontends.arrangement.windows import Convolution, Window, adaptive, greatest, pooled
+from mizzen.frontends.torch.call import Arguments, Call, Term
 
 
-class Layer(ABC):
-    """The weights of a layer, in a profile's numbers: [O,KH,KW,C/groups]."""
-
-    weight: Array
-
-    @abstractmethod
-    def part(self, start: int, count: int) -> Layer:
-        """Return some of the outputs."""
-
-    @abstractmethod
-    def product(self, kind: str, source: Value, weight: Array, attributes: dict[str, Any]) -> Value:
-        """Add an operation, and what brings its sums to the type of the result."""
+def convolution_of(call: Call[Any]) -> Convolution:
+    """Take a convolution's node apart."""
+    spatial, *kernel = len(call.shape_of("weight")) - 2, *call.shape_of("weight")[2:]
+    dilation = pair(call["dilation"], 1)
+    pads = pads_of(call["padding"], spatial, pair(kernel, 1), dilation)
+    return Convolution(pair(call["stride"], 1), dilation, pads, int(call["groups"]))
 
 
-def convolved(call: Call[Any], x: Value, layer: Layer) -> Value:
-    """Convolve [N,C,H,W], [C,H,W], [N,C,W] or [C,W], groups too."""
-    b, spatial = call.b, len(call.shape_of("weight")) - 2
-    kernel = _kernel(layer)
-    stride, dilation = pair(call["stride"], 1), pair(call["dilation"], 1)
-    pads = pads_of(call["padding"], spatial, kernel, dilation)
-    source, pad = fit(b, image(b, x, spatial), kernel, stride, dilation, pads)
-    attributes = {"pad": pad, "stride": stride, "dilation": dilation}
-    value = _grouped(call, source, layer, attributes)
-    return channels_first(b, value, call.shape)
-
-
-def _kernel(layer: Layer) -> tuple[int, int]:
-    _, height, width, _ = layer.weight.shape
-    return height, width
-
-
-def _grouped(call: Call[Any], source: Value, layer: Layer, attributes: dict[str, Any]) -> Value:
-    channels, outputs, groups = source.shape[3], layer.weight.shape[0], int(call["groups"])
-    if groups == 1:
-        return layer.product("CONV2D", source, layer.weight, attributes)
-    if groups == channels:  # the kernel [C*M,KH,KW,1] becomes [KH,KW,C,M]
-        weight = layer.weight.reshape(channels, -1, *_kernel(layer)).transpose(2, 3, 0, 1)
-        return layer.product("DEPTHWISE_CONV2D", source, weight, attributes)
-    inputs, each = channels // groups, outputs // groups
-    parts = [layer.part(index * each, each) for index in range(groups)]
-    values = [
-        part.product(
-            "CONV2D", sliced(call.b, source, 3, index * inputs, inputs), part.weight, attributes
-        )
-        for index, part in enumerate(parts)
-    ]
-    return concat(call.b, values, axis=3)
-
-
-def convolved_back(call: Call[Any], x: Value, layer: Layer) -> Value:
-    """Convolve [N,C,H,W] transposed; the layer's weight is of `transposed_kernel`."""
-    b, spatial, groups = call.b, len(call.shape_of("weight")) - 2, int(call["groups"])
-    source = image(b, x, spatial)
-    channels, each = source.shape[3] // groups, layer.weight.shape[0] // groups
+def transposed_convolution_of(call: Call[Any]) -> Convolution:
+    """Take a transposed convolution's node apart."""
     (top, left), (below, right) = pair(call["padding"], 0), pair(call["output_padding"], 0)
-    pads = (-top, below - top, -left, right - left)
-    values = [
-        _with_out_pad(
-            call, sliced(b, source, 3, group * channels, channels),
-            layer.part(group * each, each), pads,
-        )
-        for group in range(groups)
-    ]  # fmt: skip
-    return channels_first(b, concat(b, values, 3), call.shape)
+    pads = (top, top - below, left, left - right)
+    stride, dilation = pair(call["stride"], 1), pair(call["dilation"], 1)
+    return Convolution(stride, dilation, pads, int(call["groups"]))
 
 
-def transposed_kernel(call: Call[Any], weight: Array) -> Array:
-    """Return a weight [C,O/groups,KH,KW] as [O,KH,KW,C/groups]; dilation puts zeros between."""
-    for axis, step in zip(range(2, weight.ndim), _steps(call, weight.ndim - 2), strict=True):
-        shape = list(weight.shape)
-        shape[axis] = (shape[axis] - 1) * step + 1
-        spread: Array = np.zeros(shape, weight.dtype)
-        spread.swapaxes(0, axis)[::step] = weight.swapaxes(0, axis)
-        weight = spread
-    groups = np.split(weight, int(call["groups"]))
-    return channels_last_kernel(np.concatenate(groups, axis=1).swapaxes(0, 1))
+def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
+    """Return the numbers for height and width; one dimension is the width."""
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        return lead, int(items[0])
+    return int(items[0]), int(items[1])
 
 
-def _steps(call: Call[Any], spatial: int) -> Sequence[int]:
-    return pair(call["dilation"], 1)[-spatial:]
+def pads_of(
+    padding: Sequence[int] | int | str,
+    spatial: int,
+    kernel: tuple[int, int],
+    dilation: tuple[int, int],
+) -> Pads:
+    """Return top, bottom, left, right."""
+    if padding == "valid":
+        return 0, 0, 0, 0
+    if padding == "same":
+        total = [step * (extent - 1) for step, extent in zip(dilation, kernel, strict=True)]
+        before = [extent // 2 for extent in total]
+        return before[0], total[0] - before[0], before[1], total[1] - before[1]
+    assert not isinstance(padding, str)
+    items = [padding] if isinstance(padding, int) else list(padding)
+    if len(items) == 1:
+        items = [0 if spatial == 1 else items[0], items[0]]
+    return items[0], items[0], items[1], items[1]
 
 
-def channels_last_kernel(weight: Array) -> Array:
-    """Return a weight [O,C,KH,KW] or [O,C,KW] as [O,KH,KW,C]."""
-    if weight.ndim == 3:
-        weight = weight[:, :, None, :]
-    return weight.transpose(0, 2, 3, 1)
+def need_batch(call: Arguments, rank: int) -> None:
+    """Refuse a node whose operator is for images or rows and whose input is a single one."""
+    call.need(
+        len(call.shape_of(call.first)) == rank,
+        "its input has no batch dimension",
+        "add a batch dimension of 1 to the model's input",
+    )
 
 
-def _with_out_pad(call: Call[Any], source: Value, layer: Layer, pads: Sequence[int]) -> Value:
-    """Add the operation, then cut away what TOSA's `out_pad` cannot: a whole kernel or more."""
-    kernel = _kernel(layer)
-    able = [max(pad, 1 - kernel[index // 2]) for index, pad in enumerate(pads)]
-    attributes = {"out_pad": tuple(able), "stride": pair(call["stride"], 1)}
-    value = layer.product("TRANSPOSE_CONV2D", source, layer.weight, attributes)
-    for axis in (0, 1):
-        before, after = (able[index] - pads[index] for index in (2 * axis, 2 * axis + 1))
-        value = sliced(call.b, value, 1 + axis, before, value.shape[1 + axis] - before - after)
-    return value
+def window_pair(
+    value: Sequence[int] | int, is_line: bool = False, lead: int = 1
+) -> tuple[int, int]:
+    """Return the numbers for height and width; one number is both, or that of one row."""
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        return (lead if is_line else int(items[0])), int(items[0])
+    return int(items[0]), int(items[1])
 
 
-Pair = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A window's size, steps and padding (top, bottom, left, right)."""
-
-    kernel: Pair
-    stride: Pair = (1, 1)
-    pads: Pads = (0, 0, 0, 0)
-
-    @staticmethod
-    def of(call: Call[Any], spatial: int) -> Window:
-        """Take a node apart; `spatial` is 2, or 1 for one row."""
-        is_line = spatial == 1
-        kernel = window_pair(call["kernel_size"], is_line)
-        stride = window_pair(call["stride"], is_line) if call["stride"] else kernel
-        high, wide = window_pair(call["padding"], is_line, 0)
-        dilation = window_pair(call.arguments.get("dilation", 1), is_line)
-        call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
-        return Window(kernel, stride, (high, high, wide, wide))
-
-    def covering(self, source: Value, counts: Pair) -> Window:
-        """Pad at the end as far as the last of some windows reaches (``ceil_mode``)."""
-        pads = list(self.pads)
-        for axis in (0, 1):
-            needed = (counts[axis] - 1) * self.stride[axis] + self.kernel[axis]
-            have = source.shape[1 + axis] + pads[2 * axis] + pads[2 * axis + 1]
-            pads[2 * axis + 1] += max(needed - have, 0)
-        return replace(self, pads=(pads[0], pads[1], pads[2], pads[3]))
-
-    def fitted(self, b: Builder, source: Value) -> tuple[Value, Window]:
-        """Return the part of the input that windows reach, and the window for it."""
-        source, pads = fit(b, source, self.kernel, self.stride, (1, 1), self.pads)
-        return source, replace(self, pads=pads)
-
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """The attributes of a pool."""
-        return {"kernel": self.kernel, "stride": self.stride, "pad": self.pads}
-
-
-Pool = Callable[[Value, Window], Value]
-"""Adds what makes one number of each window over [N,H,W,C]."""
+def window_of(call: Call[Any]) -> Window:
+    """Take a pool's node apart."""
+    is_line = spatial_of(call) == 1
+    kernel = window_pair(call["kernel_size"], is_line)
+    stride = window_pair(call["stride"], is_line) if call["stride"] else kernel
+    high, wide = window_pair(call["padding"], is_line, 0)
+    dilation = window_pair(call.arguments.get("dilation", 1), is_line)
+    call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
+    return Window(kernel, stride, (high, high, wide, wide))
 
 
 def spatial_of(call: Call[Any]) -> int:
@@ -191,22 +89,12 @@ def spatial_of(call: Call[Any]) -> int:
     return 1 if "1d" in str(call.node.target) else 2
 
 
-def _counts(call: Call[Any]) -> Pair:
-    """Return how many windows there are."""
-    shape = call.shapes[0]
-    return (1, shape[-1]) if spatial_of(call) == 1 else (shape[-2], shape[-1])
-
-
-def window_count(call: Call[Any]) -> int:
-    """Return how many elements a window has."""
-    high, wide = Window.of(call, spatial_of(call)).kernel
-    return high * wide
-
-
 def max_pool2d(call: Call[Term]) -> Term:
     """Return the greatest of each window."""
-    window = Window.of(call, spatial_of(call))
-    return call.moved(lambda value: pooled(call, value, window, _maximum(call)))
+    b, window, rank = call.b, window_of(call), spatial_of(call) + 2
+    return call.moved(
+        lambda value: pooled(b, lifted(b, value, rank), window, greatest(b), call.shapes[0])
+    )
 
 
 def max_pool2d_with_indices(call: Call[Term]) -> tuple[Term, ...]:
@@ -218,57 +106,7 @@ def max_pool2d_with_indices(call: Call[Term]) -> tuple[Term, ...]:
 def adaptive_max_pool2d(call: Call[Term]) -> tuple[Term, ...]:
     """Return the greatest of windows that cut an image into a given number of rows and columns."""
     call.need(call.used <= {0}, "it gives indices", "pool without return_indices")
-    return (call.moved(lambda value: adaptive(call, value, _maximum(call))),)
-
-
-def _maximum(call: Call[Any]) -> Pool:
-    def pool(source: Value, window: Window) -> Value:
-        quantization = source.quantization
-        return call.b("MAX_POOL2D", source, quantization=quantization, **window.attributes)
-
-    return pool
-
-
-def pooled(call: Call[Any], value: Value, window: Window, pool: Pool) -> Value:
-    """Pool [N,C,H,W], [C,H,W], [N,C,W] or [C,W]."""
-    source = image(call.b, value, spatial_of(call))
-    source, window = window.covering(source, _counts(call)).fitted(call.b, source)
-    return channels_first(call.b, pool(source, window), call.shapes[0])
-
-
-def averaged(call: Call[Any], value: Value, zero: int, mean: Pool) -> Value:
-    """Pool by means; padding counts, as the integer `zero`, only where the model says so."""
-    b, spatial = call.b, spatial_of(call)
-    window, source = Window.of(call, spatial), image(b, value, spatial)
-    divides = bool(call.arguments.get("divisor_override"))
-    if divides:
-        window = window.covering(source, _counts(call))
-    if (call["count_include_pad"] or divides) and any(window.pads):
-        filling = b.constant([zero], source.dtype)
-        source = padded(b, source, (0, 0, *window.pads, 0, 0), filling)
-        window = replace(window, pads=(0, 0, 0, 0))
-    source, window = window.covering(source, _counts(call)).fitted(b, source)
-    return channels_first(b, mean(source, window), call.shape)
-
-
-def adaptive(call: Call[Any], value: Value, pool: Pool) -> Value:
-    """Pool windows that cut an image; one operation where all are of one size and in step."""
-    b, spatial = call.b, spatial_of(call)
-    source, counts = image(b, value, spatial), _counts(call)
-    bands, columns = (cuts_of(source.shape[1 + axis], counts[axis]) for axis in (0, 1))
-    down, column = regular_step(bands), regular_step(columns)
-    if down and column:
-        window = Window((down[0], column[0]), (down[1], column[1]))
-        shrunk = pool(*window.fitted(b, source))
-    else:
-        lines = [
-            concat(b, [_tile(b, source, line, cut, pool) for cut in columns], 2) for line in bands
-        ]
-        shrunk = concat(b, lines, 1)
-    return channels_first(b, shrunk, call.shapes[0])
-
-
-def _tile(b: Builder, source: Value, line: Pair, cut: Pair, pool: Pool) -> Value:
-    part = sliced(b, source, 1, line[0], line[1] - line[0])
-    part = sliced(b, part, 2, cut[0], cut[1] - cut[0])
-    return pool(part, Window((part.shape[1], part.shape[2])))
+    b, rank = call.b, spatial_of(call) + 2
+    return (
+        call.moved(lambda value: adaptive(b, lifted(b, value, rank), greatest(b), call.shapes[0])),
+    )

@@ -9,13 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mizzen.frontends.torch.int_lowering.int_context import Target
-from mizzen.frontends.torch.int_lowering.int_tables import (
-    LEAST,
-    STEP,
-    Tables,
-    tables_of,
-)
+from mizzen.frontends.quantized.tables import LEAST, STEP, Tables, tables_of
+from mizzen.frontends.quantized.terms import Target
 from mizzen.graph import DType, Quantization
 from mizzen.torch import compile_converted
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.frontends.torch.choice import reduced
-from mizzen.frontends.torch.movement import same_rank
+from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.arrangement.movement import same_rank
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder

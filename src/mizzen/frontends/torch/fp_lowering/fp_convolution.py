@@ -12,6 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import concat, lifted, reshape, sliced, tiled, transposed
+from mizzen.frontends.arrangement.windows import (
+    Layer,
+    channels_last_kernel,
+    convolved,
+    convolved_back,
+    transposed_kernel,
+)
+from mizzen.frontends.arrangement.windows import linear as product_of_rows
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, cast, filled, sum_type
 from mizzen.frontends.torch.fp_lowering.fp_lower import Context, Fixed, FpCall, array_of
@@ -21,17 +30,9 @@ from mizzen.frontends.torch.fp_lowering.fp_reduction import (
     scaling_of,
     softmax_of,
 )
-from mizzen.frontends.torch.movement import concat, reshape, sliced, tiled, transposed
 from mizzen.frontends.torch.operators import overload_of
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.windows import (
-    POINTWISE,
-    Layer,
-    channels_last_kernel,
-    convolved,
-    convolved_back,
-    transposed_kernel,
-)
+from mizzen.frontends.torch.windows import convolution_of, transposed_convolution_of
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -70,14 +71,18 @@ class FpLayer(Layer):
 
 def conv2d(call: FpCall) -> Value:
     """Convolve [N,C,H,W], [C,H,W], [N,C,W] or [C,W], groups too."""
-    weight = channels_last_kernel(call.constant("weight"))
-    return convolved(call, call.value("input"), _layer(call, weight))
+    weight = call.constant("weight")
+    x = lifted(call.b, call.value("input"), weight.ndim)
+    layer = _layer(call, channels_last_kernel(weight))
+    return convolved(call.b, x, layer, convolution_of(call), call.shape)
 
 
 def conv_transpose2d(call: FpCall) -> Value:
     """Convolve transposed; the weight is [C,O/groups,KH,KW]."""
-    weight = transposed_kernel(call, call.constant("weight"))
-    return convolved_back(call, call.value("input"), _layer(call, weight))
+    weight, how = call.constant("weight"), transposed_convolution_of(call)
+    x = lifted(call.b, call.value("input"), weight.ndim)
+    layer = _layer(call, transposed_kernel(weight, how))
+    return convolved_back(call.b, x, layer, how, call.shape)
 
 
 def convolution(call: FpCall) -> Value:
@@ -184,11 +189,9 @@ def projected(
     call: FpCall, x: Value, weight: Array, bias: Array | None, shape: Sequence[int]
 ) -> Value:
     """Multiply [..., C] by a weight [O,C] and add a bias [O]."""
-    b, (outputs, inputs) = call.b, weight.shape
-    source = reshape(b, x, (1, x.type.elements // inputs, 1, inputs))
-    kernel = weight.reshape(outputs, 1, 1, inputs)
-    layer = FpLayer(b, kernel, _offset(bias, outputs), x.dtype)
-    return reshape(b, layer.product("CONV2D", source, kernel, POINTWISE), shape)
+    kernel = weight[:, None, None, :]
+    layer = FpLayer(call.b, kernel, _offset(bias, weight.shape[0]), x.dtype)
+    return product_of_rows(call.b, x, layer, shape)
 
 
 def _offset(bias: Array | None, outputs: int) -> Array:

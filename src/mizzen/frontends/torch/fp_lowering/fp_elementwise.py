@@ -10,10 +10,10 @@ from collections.abc import Callable
 from math import log, pi, sqrt
 from typing import Any
 
-from mizzen.frontends.torch.choice import compared
+from mizzen.frontends.arrangement.choice import compared
+from mizzen.frontends.arrangement.movement import same_rank, sliced
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
-from mizzen.frontends.torch.movement import same_rank, sliced
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -383,7 +383,7 @@ def compare(call: FpCall) -> Value:
     """Return whether two numbers are in an order."""
     kind = _common(call)
     x, y = _operands(call, kind if kind.is_float else DType.INT32)
-    return compared(call, *a.matched(call.b, x, y))
+    return compared(call.b, call.operator, *a.matched(call.b, x, y))
 
 
 def _common(call: FpCall) -> DType:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.lookup import numbered, taken, written
+from mizzen.frontends.arrangement.movement import permuted, reshape, tiled
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
-from mizzen.frontends.torch.lookup import numbered, taken, written
-from mizzen.frontends.torch.movement import permuted, reshape, tiled
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mizzen.frontends.arrangement.movement import concat, permuted, reshape, sliced
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_convolution import projected
 from mizzen.frontends.torch.fp_lowering.fp_elementwise import sigmoid, tanh
 from mizzen.frontends.torch.fp_lowering.fp_lower import Fixed, FpCall, Result, array_of
-from mizzen.frontends.torch.movement import concat, permuted, reshape, sliced
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import Value
 from mizzen.ops import Builder

@@ -6,12 +6,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import channels_first, reshape
+from mizzen.frontends.arrangement.resize import Dimension
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import filled
 from mizzen.frontends.torch.fp_lowering.fp_convolution import multiplied
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall
-from mizzen.frontends.torch.movement import channels_first, reshape
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.resize import Dimension, dimensions, resizing
+from mizzen.frontends.torch.resize import dimensions, resizing
 from mizzen.graph import ResizeMode, Value
 
 
@@ -29,7 +30,7 @@ def _resized(call: FpCall, mode: ResizeMode) -> Value:
     form = resizing(call, mode)
     if form is None:
         return _by_matrices(call, mode)
-    return channels_first(call.b, form.emit(call, call.value(call.first)), call.shape)
+    return channels_first(call.b, form.emit(call.b, call.value(call.first)), call.shape)
 
 
 def _by_matrices(call: FpCall, mode: ResizeMode) -> Value:
@@ -52,7 +53,7 @@ def _weights(dimension: Dimension, mode: ResizeMode) -> Array:
     before, after = dimension.before, dimension.after
     weights = np.zeros((after, before))
     if mode is ResizeMode.NEAREST:
-        weights[np.arange(after), dimension.nearest()] = 1.0
+        weights[np.arange(after), dimension.places] = 1.0
         return weights
     for index in range(after):
         place = dimension.start + index * dimension.step

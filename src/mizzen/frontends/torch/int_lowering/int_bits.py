@@ -5,15 +5,11 @@ Ref: TOSA 1.0, 2.4.2 ARITHMETIC_RIGHT_SHIFT to 2.4.8 LOGICAL_LEFT_SHIFT, 2.5.2 B
 
 from __future__ import annotations
 
+from mizzen.frontends.arrangement.movement import same_rank
+from mizzen.frontends.quantized.terms import Plain, Term
 from mizzen.frontends.torch import choice
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Plain, Term
-from mizzen.frontends.torch.int_lowering.int_whole import (
-    narrowed,
-    number,
-    type_of,
-    wide_operands,
-)
-from mizzen.frontends.torch.movement import same_rank
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_whole import narrowed, number, type_of, wide_operands
 from mizzen.graph import DType, Value, integer_range
 
 BITWISE = {

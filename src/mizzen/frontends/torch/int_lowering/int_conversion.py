@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from mizzen.frontends.quantized.terms import Plain, Term, Wide
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch import movement
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Plain, Term, Wide
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.narrowing import is_narrowing, is_widening
 
 

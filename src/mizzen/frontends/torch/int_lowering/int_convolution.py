@@ -1,46 +1,34 @@
-"""Convolutions, linear layers, products: sums, which one RESCALE brings to the result's scale."""
+"""Convolutions, linear layers, products: what a node says of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import prod
-from typing import Any
-
 import numpy as np
 
-from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    requantize,
-)
-from mizzen.frontends.torch.movement import need_batch, reshape
-from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.windows import (
-    POINTWISE,
-    Layer,
+from mizzen.frontends.arrangement.windows import (
     channels_last_kernel,
     convolved,
     convolved_back,
     transposed_kernel,
 )
-from mizzen.graph import DType, Value
-from mizzen.ops import Builder
-
-ACCUMULATORS = {DType.INT8: DType.INT32, DType.INT16: DType.INT48}
-"""Type of the input to type of the sums. Ref: TOSA 1.0, 2.3.3 CONV2D, supported types."""
+from mizzen.frontends.arrangement.windows import linear as product_of_rows
+from mizzen.frontends.quantized import layers
+from mizzen.frontends.quantized.layers import IntLayer, bias_of
+from mizzen.frontends.quantized.terms import Array, Pending, Real, Target
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.windows import convolution_of, need_batch, transposed_convolution_of
+from mizzen.graph import Value
 
 
 def conv2d(call: IntCall) -> Pending:
     """Convolve [N,C,H,W] or [N,C,W], groups too."""
     need_batch(call, len(call.shape_of("weight")))
-    x, (integers, scales) = call.real("input"), weight_of(call)
+    x, (integers, scales), how = call.real("input"), weight_of(call), convolution_of(call)
     weight = channels_last_kernel(integers)
 
     def emit(target: Target) -> Value:
-        return convolved(call, x.value, layer_of(call, x, weight, scales, target))
+        layer = layer_of(call, x, weight, scales, target)
+        return convolved(call.b, x.value, layer, how, call.shape)
 
     return Pending(emit, call.shape)
 
@@ -49,11 +37,13 @@ def conv_transpose2d(call: IntCall) -> Pending:
     """Convolve [N,C,H,W] transposed; the weight is [C,O/groups,KH,KW]."""
     need_batch(call, len(call.shape_of("weight")))
     x, (integers, scales) = call.real("input"), weight_of(call, axis=1)
-    weight = transposed_kernel(call, integers)
-    scales = scales if scales.size == 1 else np.tile(scales, int(call["groups"]))
+    how = transposed_convolution_of(call)
+    weight = transposed_kernel(integers, how)
+    scales = scales if scales.size == 1 else np.tile(scales, how.groups)
 
     def emit(target: Target) -> Value:
-        return convolved_back(call, x.value, layer_of(call, x, weight, scales, target))
+        layer = layer_of(call, x, weight, scales, target)
+        return convolved_back(call.b, x.value, layer, how, call.shape)
 
     return Pending(emit, call.shape)
 
@@ -64,59 +54,22 @@ def convolution(call: IntCall) -> Pending:
 
 
 def linear(call: IntCall) -> Pending:
-    """Multiply [..., C] by a weight [O,C]: a convolution of one row with a kernel of 1x1."""
+    """Multiply [..., C] by a weight [O,C]."""
     x, (integers, scales) = call.real("input"), weight_of(call)
-    outputs, inputs = integers.shape
-    weight = integers.reshape(outputs, 1, 1, inputs)
+    weight = integers[:, None, None, :]
 
     def emit(target: Target) -> Value:
-        source = reshape(call.b, x.value, (1, x.value.type.elements // inputs, 1, inputs))
         layer = layer_of(call, x, weight, scales, target)
-        return reshape(call.b, layer.product("CONV2D", source, weight, POINTWISE), call.shape)
+        return product_of_rows(call.b, x.value, layer, call.shape)
 
     return Pending(emit, call.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class IntLayer(Layer):
-    """A layer on integers that stand for `x`, which gives those of a target.
-
-    scales  of the sums, by output or one for all
-    """
-
-    b: Builder
-    x: Real
-    weight: Array
-    bias: Array
-    scales: Array
-    target: Target
-
-    def part(self, start: int, count: int) -> IntLayer:
-        """Return some of the outputs."""
-        outputs = slice(start, start + count)
-        scales = self.scales if self.scales.size == 1 else self.scales[outputs]
-        return replace(self, weight=self.weight[outputs], bias=self.bias[outputs], scales=scales)
-
-    def product(self, kind: str, source: Value, weight: Array, attributes: dict[str, Any]) -> Value:
-        """Add an operation, and what gives the target's integers of its sums."""
-        b, dtype = self.b, self.x.value.dtype
-        sums = b(
-            kind,
-            source,
-            b.constant(np.ascontiguousarray(weight), DType.INT8),
-            b.constant(self.bias, ACCUMULATORS[dtype]),
-            b.constant([self.x.zero_point], dtype),
-            b.constant([0], DType.INT8),
-            acc_type=ACCUMULATORS[dtype],
-            **attributes,
-        )
-        return requantize(b, sums, self.scales, self.target)
 
 
 def layer_of(call: IntCall, x: Real, weight: Array, scales: Array, target: Target) -> IntLayer:
     """Return a layer of a node's weights [O,KH,KW,C], with their scales, and of its bias."""
     sums = scales * x.scale
-    return IntLayer(call.b, x, weight, _bias(call, sums, weight.shape[0]), sums, target)
+    bias = None if call["bias"] is None else call.constant("bias")
+    return IntLayer(call.b, x, weight, bias_of(bias, sums, weight.shape[0]), sums, target)
 
 
 def weight_of(call: IntCall, axis: int = 0) -> tuple[Array, Array]:
@@ -130,20 +83,6 @@ def weight_of(call: IntCall, axis: int = 0) -> tuple[Array, Array]:
     return weight.integers, np.asarray(quantization.scales, np.float64)
 
 
-def _bias(call: IntCall, scale: Array, outputs: int) -> Array:
-    """Return the bias as integers of the sums' scale, zeros if there is none."""
-    if call["bias"] is None:
-        return np.zeros(outputs, np.int64)
-    bias = call.constant("bias")
-    quantization = bias.quantization
-    if bias.integers is not None and quantization is not None:
-        same = np.allclose(np.asarray(quantization.scales), scale, rtol=1e-6, atol=0.0)
-        if same and not any(quantization.zero_points):
-            return bias.integers.astype(np.int64)
-    limit = 2**31 - 1
-    return np.clip(np.rint(bias.real.astype(np.float64) / scale), -limit, limit).astype(np.int64)
-
-
 def matmul(call: IntCall) -> Pending:
     """[..., H, C] times [..., C, W]; leading dimensions must be the same."""
     names = ("self", "mat2" if "mat2" in call.arguments else "other")
@@ -155,18 +94,4 @@ def matmul(call: IntCall) -> Pending:
         "expand the smaller operand to the other's leading dimensions",
     )
     call.need(x.value.dtype is y.value.dtype, "its operands have different types")
-
-    def emit(target: Target) -> Value:
-        b = call.b
-        count = prod(left[:-2])
-        value = b(
-            "MATMUL",
-            reshape(b, x.value, (count, *left[-2:])),
-            reshape(b, y.value, (count, *right[-2:])),
-            b.constant([x.zero_point], x.value.dtype),
-            b.constant([y.zero_point], y.value.dtype),
-        )
-        value = requantize(b, value, x.scale * y.scale, target)
-        return reshape(b, value, call.shape)
-
-    return Pending(emit, call.shape)
+    return Pending(lambda target: layers.matmul(call.b, x, y, target, call.shape), call.shape)

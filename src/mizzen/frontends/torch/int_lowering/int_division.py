@@ -25,19 +25,13 @@ from math import ceil
 
 import numpy as np
 
+from mizzen.frontends.arrangement.movement import same_rank
+from mizzen.frontends.quantized.scales import requantize, rescale
+from mizzen.frontends.quantized.terms import Pending, Plain, Real, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Pending,
-    Plain,
-    Real,
-    Target,
-    requantize,
-    rescale,
-)
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_elementwise import operand, unary
 from mizzen.frontends.torch.int_lowering.int_whole import narrowed, wide_operands
-from mizzen.frontends.torch.movement import same_rank
 from mizzen.graph import DType, Value, integer_range
 from mizzen.ops import Builder
 

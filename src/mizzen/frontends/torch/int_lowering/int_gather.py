@@ -6,34 +6,26 @@ By indices that are computed it is GATHER and SCATTER.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from mizzen.frontends.arrangement.lookup import (
+    elements,
+    joined,
+    numbered,
+    ranges_of,
+    taken,
+    written,
+)
+from mizzen.frontends.arrangement.movement import concat, lifted, permuted, reshape, sliced, tiled
+from mizzen.frontends.quantized.terms import Integers, Term, Wide
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Integers,
-    Term,
-    Wide,
-)
-from mizzen.frontends.torch.lookup import elements, numbered, taken, written
-from mizzen.frontends.torch.movement import concat, lifted, permuted, reshape, sliced, tiled
-from mizzen.frontends.torch.narrowing import (
-    SOURCE,
-    Bound,
-    found_below,
-    is_narrowing,
-    is_widening,
-)
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.narrowing import SOURCE, Bound, found_below, is_narrowing, is_widening
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
-from mizzen.ops import Builder
-
-MOST_RANGES = 128
-"""The most ranges of neighbours that a lookup joins: more are faster in PyTorch."""
 
 
 def index_select(call: IntCall) -> Term:
@@ -42,7 +34,7 @@ def index_select(call: IntCall) -> Term:
     indices = _constant(call, call["index"], shape[axis])
     if indices is None:
         return _looked_up(call, axis, shape[axis : axis + 1], [call["index"]])
-    return call.moved(lambda value: _taken(call.b, value, axis, indices))
+    return call.moved(lambda value: joined(call.b, value, axis, indices))
 
 
 def embedding(call: IntCall) -> Term:
@@ -74,7 +66,7 @@ def index(call: IntCall) -> Term:
 
     def move(value: Value) -> Value:
         flattened = reshape(call.b, value, (*shape[:first], prod(sizes), *shape[last + 1 :]))
-        return reshape(call.b, _taken(call.b, flattened, first, flat), call.shape)
+        return reshape(call.b, joined(call.b, flattened, first, flat), call.shape)
 
     return call.moved(move)
 
@@ -123,7 +115,7 @@ def unfold(call: IntCall) -> Term:
     order = [dim for dim in range(len(cut)) if dim != axis + 1]
 
     def move(value: Value) -> Value:
-        taken = reshape(call.b, _taken(call.b, value, axis, places), cut)
+        taken = reshape(call.b, joined(call.b, value, axis, places), cut)
         return permuted(call.b, taken, [*order, axis + 1])
 
     return call.moved(move)
@@ -134,7 +126,7 @@ def _picked(call: IntCall, places: Array) -> Term:
 
     def move(value: Value) -> Value:
         flat = reshape(call.b, value, (value.type.elements,))
-        return reshape(call.b, _taken(call.b, flat, 0, places), call.shape)
+        return reshape(call.b, joined(call.b, flat, 0, places), call.shape)
 
     return call.moved(move)
 
@@ -246,24 +238,6 @@ def _is_within(node: Any, size: int) -> bool:
     return found_below(short.args[0]) <= size if bound is None else bound.size == size
 
 
-def _taken(b: Builder, value: Value, axis: int, indices: Array) -> Value:
-    ranges = _ranges(indices.reshape(-1).tolist())
-    return concat(b, [sliced(b, value, axis, start, count) for start, count in ranges], axis)
-
-
-def _ranges(indices: Sequence[int]) -> list[tuple[int, int]]:
-    """Return start and length of each range of neighbours, in order."""
-    cuts = [place + 1 for place, (one, other) in enumerate(pairwise(indices)) if other != one + 1]
-    if len(cuts) >= MOST_RANGES:
-        raise RefusedError(
-            f"its indices are {len(cuts) + 1} ranges of neighbours, and at most {MOST_RANGES} "
-            "are joined on the NPU",
-            "sort the indices, or reorder the weights in front of it",
-        )
-    bounds = [0, *cuts, len(indices)]
-    return [(indices[start], end - start) for start, end in pairwise(bounds)]
-
-
 def _written(call: IntCall, axis: int, node: Any, values: Any) -> Term:
     b, shape = call.b, list(call.shape)
     array = _constant(call, node, shape[axis])
@@ -271,7 +245,7 @@ def _written(call: IntCall, axis: int, node: Any, values: Any) -> Term:
     indices: list[int] = array.reshape(-1).tolist()
     size = shape[axis]
     written = {place: size + number for number, place in enumerate(indices)}
-    ranges = _ranges([written.get(place, place) for place in range(size)])
+    ranges = ranges_of([written.get(place, place) for place in range(size)])
     extents = [*shape[:axis], len(indices), *shape[axis + 1 :]]
 
     def build(value: Value, other: Value) -> Value:

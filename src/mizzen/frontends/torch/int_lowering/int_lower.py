@@ -16,26 +16,27 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import MizzenError, Origin
-from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.call import lowering_of
-from mizzen.frontends.torch.int_lowering.int_context import (
+from mizzen.frontends.quantized.scales import requantize, typed
+from mizzen.frontends.quantized.terms import (
     Array,
     Constant,
-    Context,
-    IntCall,
     Integers,
-    NodeRefusal,
     Pending,
     Plain,
     Quantized,
     Real,
-    Result,
     Target,
     Term,
+)
+from mizzen.frontends.refusal import RefusedError
+from mizzen.frontends.torch.call import lowering_of
+from mizzen.frontends.torch.int_lowering.int_context import (
+    Context,
+    IntCall,
+    NodeRefusal,
+    Result,
     quantization_of,
-    requantize,
     signed_offset,
-    typed,
 )
 from mizzen.frontends.torch.operators import overload_of, row_of
 from mizzen.frontends.torch.operators.row import CPU

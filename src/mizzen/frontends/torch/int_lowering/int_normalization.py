@@ -1,74 +1,29 @@
-"""Layer and RMS normalization of 16-bit numbers: whole, in 32 bits inside.
-
-Distances from the mean are shifted left as far as the furthest of a row allows, so that rows of any
-spread have squares of as many digits. The sum of squares is shifted to 31 bits, a table gives the
-inverse of its root, and what it was shifted by goes into the last shift. No range inside depends
-on data, so a row may be a thousandth of another one.
-
-Ref: TOSA 1.0, 2.4.14 TABLE, 2.6 ARITHMETIC_RIGHT_SHIFT, LOGICAL_LEFT_SHIFT, MUL, 2.7 CLZ.
-"""
+"""Layer and RMS normalization of 16-bit numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, floor, log, log2, prod, sqrt
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from mizzen.frontends.torch.choice import reduced
-from mizzen.frontends.torch.int_lowering.int_context import (
-    Constant,
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    requantize,
-    rescale,
-)
-from mizzen.frontends.torch.int_lowering.int_sums import Sums, looked_up, multiplied, number
-from mizzen.frontends.torch.program import Array
+from mizzen.frontends.quantized import normalization
+from mizzen.frontends.quantized.normalization import Normalization
+from mizzen.frontends.quantized.terms import Array, Pending
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.graph import DType, Value
-from mizzen.ops import Builder
-
-DISTANCE_BITS = 14
-"""Of fraction that a distance from the mean has: 17 bits of whole steps and these make 31."""
-
-TERMS_MAXIMUM = 1 << 16
-"""Terms whose sum 32 bits hold."""
-
-ROOT_BITS = 16
-"""Of fraction of the inverse root, which is from 1 to 2."""
-
-PRODUCT_BITS = 18
-"""That a distance of 31 bits times an inverse root of 17 loses: 30 are left."""
-
-SQUARES_BITS = 30
-"""Of a sum of squares, and of what is added to it."""
-
-SQUARES_MAXIMUM = 0.98 * (1 << SQUARES_BITS)
-
-WEIGHT = (1 << 15) - 1
-"""What stands for the greatest weight."""
-
-ROOTS_LEAST = 0.25
-"""A sum of squares is shifted by an even number of bits, so it is from a quarter to 1."""
-
-PLACES = np.linspace(ROOTS_LEAST, 1, 2 * 256 + 1)
-"""The sums that the table of inverse roots has entries for."""
 
 
 def layer_norm(call: IntCall) -> Pending:
     """Return distances from the mean over their root mean square, along the last axes."""
-    return _normalized(call, _distances)
+    return _normalized(call, normalization.layer_norm)
 
 
 def rms_norm(call: IntCall) -> Pending:
     """Return numbers over their root mean square, along the last axes."""
-    return _normalized(call, _numbers)
+    return _normalized(call, normalization.rms_norm)
 
 
-def _normalized(call: IntCall, spread: Any) -> Pending:
+def _normalized(call: IntCall, function: Callable[..., Value]) -> Pending:
     x = call.real("input")
     call.need(
         x.value.dtype is DType.INT16,
@@ -76,146 +31,18 @@ def _normalized(call: IntCall, spread: Any) -> Pending:
         "quantise with EthosUQuantizer, which does so where it can",
     )
     rank, count = x.value.type.rank, len(call["normalized_shape"])
-    axes = list(range(rank - count, rank))
-    terms = prod(x.value.shape[axis] for axis in axes)
-    call.need(terms <= TERMS_MAXIMUM, f"it sums {terms} numbers, and 32 bits hold {TERMS_MAXIMUM}")
+    axes = range(rank - count, rank)
+    normalization.need_few_terms(x.value.shape, axes)
     epsilon = call["eps"]
     epsilon = float(np.finfo(np.float32).eps) if epsilon is None else float(epsilon)
-    weight, bias = (_constant(call, name, rank) for name in ("weight", "bias"))
-
-    def emit(target: Target) -> Value:
-        spreads = _Rows(call.b, spread(call.b, x, axes), Sums.of(x.value.shape, axes), terms)
-        value, unit = spreads.over_root(epsilon * (1 << DISTANCE_BITS) ** 2 / x.scale**2)
-        value, unit = _times(call.b, value, unit, weight, sqrt(terms))
-        return requantize(call.b, _plus(call.b, value, unit, bias), unit, target)
-
-    return Pending(emit, call.shape)
+    affine = (_constant(call, name, rank) for name in ("weight", "bias"))
+    how = Normalization(axes, epsilon, *affine)
+    return Pending(lambda target: function(call.b, x, how, target), call.shape)
 
 
 def _constant(call: IntCall, name: str, rank: int) -> Array | None:
     """Return a constant operand, float64, in a rank; None if it is not there."""
     if call.arguments.get(name) is None:
         return None
-    operand: Constant = call.constant(name)
-    return operand.real.astype(np.float64).reshape(
-        (1,) * (rank - operand.real.ndim) + operand.real.shape
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Spread:
-    """What is divided by its root mean square: int32 of `DISTANCE_BITS`; the furthest of a row."""
-
-    value: Value
-    furthest: Value
-
-
-def _distances(b: Builder, x: Real, axes: list[int]) -> _Spread:
-    """Return distances from the mean."""
-    terms = prod(x.value.shape[axis] for axis in axes)
-    total = reduced(b, "REDUCE_SUM", rescale(b, x.value, 1.0, DType.INT32), axes)
-    mean = rescale(b, total, (1 << DISTANCE_BITS) / terms, DType.INT32)
-    greatest, least = (_edge(b, kind, x, axes) for kind in ("REDUCE_MAX", "REDUCE_MIN"))
-    furthest = b("MAXIMUM", b("SUB", greatest, mean), b("SUB", mean, least))
-    return _Spread(b("SUB", _fine(b, x.value), mean), furthest)
-
-
-def _numbers(b: Builder, x: Real, axes: list[int]) -> _Spread:
-    """Return the numbers themselves."""
-    greatest, least = (_edge(b, kind, x, axes) for kind in ("REDUCE_MAX", "REDUCE_MIN"))
-    furthest = b("MAXIMUM", greatest, b("SUB", number(b, 0, least), least))
-    return _Spread(_fine(b, x.value), furthest)
-
-
-def _edge(b: Builder, kind: str, x: Real, axes: list[int]) -> Value:
-    return _fine(b, reduced(b, kind, x.value, axes))
-
-
-def _fine(b: Builder, value: Value) -> Value:
-    return multiplied(b, rescale(b, value, 1.0, DType.INT32), 1 << DISTANCE_BITS)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows that are divided by their root mean square.
-
-    sums   how squares are summed
-    terms  how many numbers a row has
-    """
-
-    b: Builder
-    spread: _Spread
-    sums: Sums
-    terms: int
-
-    def over_root(self, epsilon: float) -> tuple[Value, float]:
-        """Return the quotients, int32, and the unit they are in.
-
-        epsilon  what is added to the mean square, in squares of the distances' unit
-        """
-        b = self.b
-        lost = 62 - self.sums.term_bits
-        bits = lost + self.sums.bits
-        added = epsilon * self.terms * 2.0**-bits
-        # Where what is added is more than any square, the squares give way.
-        spare = max(0, ceil(log2(added)) - (SQUARES_BITS - 1)) if added else 0
-        spare = min(spare, 63 - lost)
-        room = floor(log(SQUARES_MAXIMUM / added * 2.0**spare, 4)) if added else 31
-        most = min(31, max(0, room))
-        left = b("SUB", b("CLZ", self.spread.furthest), number(b, 1, self.spread.furthest))
-        left = b("MINIMUM", left, number(b, most, left))
-        value = b("LOGICAL_LEFT_SHIFT", self.spread.value, left)
-        squares = b("MUL", value, value, b.constant([lost + spare], DType.INT8))
-        total = self.sums.add(b, squares)
-        if added:
-            total = b("ADD", total, _added(b, left, most, added * 2.0**-spare))
-        return self._over(value, total, bits, spare)
-
-    def _over(self, value: Value, total: Value, bits: int, spare: int) -> tuple[Value, float]:
-        """Divide by the root of a sum of squares that lost `bits` and `spare` bits."""
-        b = self.b
-        pairs = rescale(b, b("SUB", b("CLZ", total), number(b, 2, total)), 0.5, DType.INT32)
-        shifted = b("LOGICAL_LEFT_SHIFT", total, b("ADD", pairs, pairs))
-        place = b("SUB", shifted, number(b, 5 << 28, total))
-        index = rescale(b, place, (1 << 16) / (3 << 29), DType.INT16)
-        entries = (1 / np.sqrt(PLACES) - 1.5) * (1 << ROOT_BITS)
-        root = b("ADD", looked_up(b, index, entries), number(b, 3 << (ROOT_BITS - 1), total))
-        product = b("MUL", value, root, b.constant([PRODUCT_BITS], DType.INT8))
-        # The least sum is one square of 60 bits.
-        most = ceil((bits - 29) / 2) + 1
-        places = b("SUB", number(b, most, pairs), pairs)
-        places = b("MAXIMUM", places, number(b, 0, places))
-        divided = b("ARITHMETIC_RIGHT_SHIFT", product, places, round=True)
-        unit = 2.0 ** (PRODUCT_BITS + most - ROOT_BITS - 15.5 - (bits + spare) / 2)
-        return divided, unit * sqrt(self.terms)
-
-
-def _added(b: Builder, left: Value, most: int, added: float) -> Value:
-    """Return the amount that is added to the squares of rows that were shifted left, int32."""
-    constant = number(b, round(added * 4.0**most), left)
-    short = b("SUB", number(b, most, left), left)
-    places = b("MINIMUM", b("ADD", short, short), number(b, 31, left))
-    return b("ARITHMETIC_RIGHT_SHIFT", constant, places, round=True)
-
-
-def _times(
-    b: Builder, value: Value, unit: float, weight: Array | None, most: float
-) -> tuple[Value, float]:
-    """Multiply numbers up to `most` by a constant; return the product and its unit."""
-    if weight is None:
-        return value, unit
-    greatest = float(np.abs(weight).max()) or 1.0
-    if np.all(weight == greatest):
-        return value, unit * greatest
-    integers = np.rint(weight / greatest * WEIGHT).astype(np.int64)
-    lost = max(0, ceil(log2(most / unit * WEIGHT)) - 30)
-    factor = b.constant(integers, DType.INT32)
-    product = b("MUL", value, factor, b.constant([lost], DType.INT8))
-    return product, unit * greatest / WEIGHT * 2.0**lost
-
-
-def _plus(b: Builder, value: Value, unit: float, bias: Array | None) -> Value:
-    """Add a constant in the unit of a value of up to 30 bits."""
-    if bias is None or not bias.any():
-        return value
-    return b("ADD", value, b.constant(np.rint(bias / unit).astype(np.int64), DType.INT32))
+    real = call.constant(name).real.astype(np.float64)
+    return real.reshape((1,) * (rank - real.ndim) + real.shape)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+from mizzen.frontends.quantized.resize import resized
+from mizzen.frontends.quantized.terms import Pending
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    IntCall,
-    Pending,
-    Real,
-    Target,
-    as_target,
-    rescale,
-)
-from mizzen.frontends.torch.movement import channels_first
-from mizzen.frontends.torch.resize import Resizing, resizing
-from mizzen.graph import ResizeMode, Value
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.resize import resizing
+from mizzen.graph import ResizeMode
 
 
 def upsample_nearest2d(call: IntCall) -> Pending:
@@ -30,22 +24,4 @@ def _resized(call: IntCall, mode: ResizeMode) -> Pending:
     x, form = call.real(call.first), resizing(call, mode)
     if form is None:
         raise RefusedError("its scale is too large a fraction")
-
-    def emit(target: Target) -> Value:
-        value = form.emit(call, x.value)
-        if mode is ResizeMode.BILINEAR:
-            value = _divided(call, form, value, x)
-        return channels_first(call.b, as_target(call.b, Real(value), target), call.shape)
-
-    return Pending(emit, call.shape)
-
-
-def _divided(call: IntCall, form: Resizing, value: Value, x: Real) -> Value:
-    """Divide weighted sums by their weights.
-
-    The weights of the four add up to the product of the scales, so the quotient is a mean of the
-    integers themselves, zero point and all.
-    """
-    value = rescale(call.b, value, 1.0 / (form.scale[0] * form.scale[2]), x.value.dtype)
-    value.type = value.type.quantized(x.quantization)
-    return value
+    return Pending(lambda target: resized(call.b, x, form, target, call.shape), call.shape)

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Pending, Real, Target
-from mizzen.frontends.torch.int_lowering.int_convolution import layer_of, weight_of
-from mizzen.frontends.torch.movement import (
+from mizzen.frontends.arrangement.movement import (
     channels_first,
     concat,
     fit,
     image,
-    need_batch,
     padded,
-    pads_of,
     permuted,
     reshape,
     sliced,
 )
-from mizzen.frontends.torch.windows import channels_last_kernel
+from mizzen.frontends.arrangement.windows import channels_last_kernel
+from mizzen.frontends.quantized.terms import Pending, Real, Target
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_convolution import layer_of, weight_of
+from mizzen.frontends.torch.windows import need_batch, pads_of
 from mizzen.graph import Value
 
 SLICES_FIRST = (0, 2, 1, 3, 4)
@@ -41,7 +41,7 @@ def conv3d(call: IntCall) -> Pending:
 
     def emit(target: Target) -> Value:
         b = call.b
-        source = image(b, _beside(call, x, depth), 2)
+        source = image(b, _beside(call, x, depth))
         pads = pads_of(_borders(call["padding"]), 2, (height, width), dilation)
         source, pad = fit(b, source, (height, width), stride, dilation, pads)
         attributes = {"pad": pad, "stride": stride, "dilation": dilation}

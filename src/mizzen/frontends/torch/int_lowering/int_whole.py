@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.frontends.torch.int_lowering.int_context import IntCall, Plain
-from mizzen.frontends.torch.movement import same_rank
+from mizzen.frontends.arrangement.movement import same_rank
+from mizzen.frontends.quantized.terms import Plain
+from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.program import tensor_type
 from mizzen.graph import DType, Value
 

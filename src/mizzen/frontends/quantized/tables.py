@@ -17,16 +17,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from mizzen.frontends.quantized.scales import clamped, requantize, rescale, typed
+from mizzen.frontends.quantized.terms import Array, Real, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.frontends.torch.int_lowering.int_context import (
-    Real,
-    Target,
-    clamped,
-    requantize,
-    rescale,
-    typed,
-)
-from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Quantization, Value, integer_range
 from mizzen.ops import Builder
 

@@ -6,22 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mizzen.frontends.torch.int_lowering.int_context import (
+from mizzen.frontends.quantized.scales import (
     SHIFT_MAX,
     SHIFT_MIN,
-    Real,
-    Target,
     as_target,
     clamped,
     multiplier_of,
     requantize,
 )
+from mizzen.frontends.quantized.terms import Real, Target
 from mizzen.graph import DType, Graph, Quantization, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.reference import evaluate

@@ -8,11 +8,11 @@ from math import ceil, log2, prod
 
 import numpy as np
 
-from mizzen.frontends.torch.choice import reduced
-from mizzen.frontends.torch.int_lowering.int_context import rescale
-from mizzen.frontends.torch.int_lowering.int_tables import FRACTION_BITS
-from mizzen.frontends.torch.movement import sliced
-from mizzen.frontends.torch.program import Array
+from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.arrangement.movement import sliced
+from mizzen.frontends.quantized.scales import rescale
+from mizzen.frontends.quantized.tables import FRACTION_BITS
+from mizzen.frontends.quantized.terms import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 

@@ -1,14 +1,20 @@
-"""Rows and elements by index of 32 bits. Ref: TOSA 1.0, 2.11.1 GATHER, 2.11.2 SCATTER."""
+"""Rows and elements by index: computed ones of 32 bits, and constant ones.
+
+Ref: TOSA 1.0, 2.11.1 GATHER, 2.11.2 SCATTER.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from mizzen.frontends.torch.movement import permuted, reshape, same_rank
-from mizzen.frontends.torch.program import Array
+from mizzen.frontends.arrangement.movement import concat, permuted, reshape, same_rank, sliced
+from mizzen.frontends.refusal import RefusedError
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -61,7 +67,7 @@ def numbered(b: Builder, indices: Sequence[Value], sizes: Sequence[int]) -> Valu
 def elements(b: Builder, index: Value, axis: int, shape: Sequence[int]) -> Value:
     """Return the places, among all elements of `shape`, of an index of `axis` in each element."""
     strides = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    base: Array = np.zeros(index.shape, np.int64)
+    base: npt.NDArray[np.int64] = np.zeros(index.shape, np.int64)
     for dim, places in enumerate(np.indices(index.shape)):
         base = base + (0 if dim == axis else places * strides[dim])
     stride = _number(b, strides[axis])
@@ -97,3 +103,26 @@ def _put_back(b: Builder, value: Value, axis: int, count: int) -> Value:
     """Bring the first `count` dimensions after the `axis` that follow them."""
     back = [*range(count, count + axis), *range(count), *range(count + axis, value.type.rank)]
     return permuted(b, value, back)
+
+
+MOST_RANGES = 128
+"""The most ranges of neighbours that a lookup joins: more are faster on a CPU."""
+
+
+def joined(b: Builder, value: Value, axis: int, indices: npt.NDArray[Any]) -> Value:
+    """Take constant indices along an axis, as slices that are joined."""
+    ranges = ranges_of(indices.reshape(-1).tolist())
+    return concat(b, [sliced(b, value, axis, start, count) for start, count in ranges], axis)
+
+
+def ranges_of(indices: Sequence[int]) -> list[tuple[int, int]]:
+    """Return start and length of each range of neighbours, in order."""
+    cuts = [place + 1 for place, (one, other) in enumerate(pairwise(indices)) if other != one + 1]
+    if len(cuts) >= MOST_RANGES:
+        raise RefusedError(
+            f"its indices are {len(cuts) + 1} ranges of neighbours, and at most {MOST_RANGES} "
+            "are joined on the NPU",
+            "sort the indices, or reorder the weights in front of it",
+        )
+    bounds = [0, *cuts, len(indices)]
+    return [(indices[start], end - start) for start, end in pairwise(bounds)]

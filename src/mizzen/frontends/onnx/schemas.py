@@ -1,0 +1,282 @@
+"""What the package `onnx` knows of operators: the only module that imports it for reading.
+
+Its C++ code gets one node at a time, whose inputs' types are known and checked, and constants of a
+few elements; so nothing in a file can make it walk, nest or allocate much.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.frontends.onnx.draft import Draft
+from mizzen.frontends.onnx.model import Array, Node, TensorType
+from mizzen.frontends.onnx.tensors import NUMBER_OF, OTHERS, require_extents
+
+MOST_KNOWN = 256
+"""Elements of a constant whose values shape inference is told."""
+
+FORMS = 21
+"""The version of ONNX's operators whose forms nodes are brought to."""
+
+_TYPE_NAMES = {
+    "float32": "float", "float64": "double", "float16": "float16", "bool": "bool",
+}  # fmt: skip
+
+_ATTRIBUTE_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "FLOAT": float, "INT": int, "STRING": str, "TENSOR": np.ndarray, "FLOATS": tuple,
+    "INTS": tuple, "STRINGS": tuple, "SPARSE_TENSOR": np.ndarray,
+}  # fmt: skip
+
+
+def require_onnx() -> None:
+    """Raise E193 where the package `onnx` is not installed."""
+    if importlib.util.find_spec("onnx") is None:
+        raise fail(
+            "E193",
+            "reading ONNX needs the package onnx, which is not installed",
+            help="pip install 'mizzen[onnx]'",
+        )
+
+
+def newest_opset() -> int:
+    """Say the newest version of ONNX's operators that the installed package knows."""
+    import onnx.defs
+
+    return onnx.defs.onnx_opset_version()
+
+
+def oldest_opset(node: Node, opset: int, types: Sequence[TensorType | None]) -> int:
+    """Say the oldest version of ONNX's operators that has a node's form.
+
+    opset  the version that the node is of; its form may be newer than `FORMS`
+    types  of the node's inputs
+    """
+    schema = _schema(node.kind, min(FORMS, opset))
+    is_older = (
+        schema is not None
+        and schema.attributes.keys() >= node.attributes.keys()
+        and len(node.inputs) <= schema.max_input
+        and len(node.outputs) <= schema.max_output
+        and all(_takes(schema, place, type) for place, type in enumerate(types))
+    )
+    schema = schema if is_older else _schema(node.kind, opset)
+    return opset if schema is None else schema.since_version
+
+
+def _takes(schema: Any, place: int, type: TensorType | None) -> bool:
+    formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+    return type is None or _type_name(type.dtype.name) in formal.types
+
+
+def _type_name(name: str) -> str:
+    return f"tensor({_TYPE_NAMES.get(name, name)})"
+
+
+def _schema(kind: str, opset: int) -> Any:
+    import onnx.defs
+
+    try:
+        schema = onnx.defs.get_schema(kind, opset, "")
+    except onnx.defs.SchemaError:
+        return None
+    return None if schema.deprecated else schema
+
+
+@dataclass(eq=False)
+class Schemas:
+    """Types of results, by the schemas of one version; what was asked once is remembered."""
+
+    draft: Draft
+    _schemas: dict[str, Any] = field(default_factory=dict[str, Any])
+    _types: dict[TensorType, Any] = field(default_factory=dict[TensorType, Any])
+    _checked: set[Any] = field(default_factory=set[Any])
+
+    def schema(self, node: Node) -> Any:
+        """Look up an operator; E194 where this version has none of the name."""
+        if node.kind not in self._schemas:
+            self._schemas[node.kind] = _schema(node.kind, self.draft.opset)
+        if self._schemas[node.kind] is None:
+            raise self.draft.refused(
+                node,
+                f"must be an operator of ONNX {self.draft.opset}, and is none",
+                "export the network with ONNX's own operators of version 7 or later",
+            )
+        return self._schemas[node.kind]
+
+    def check(self, node: Node) -> None:
+        """Hold a node's attributes, and types of its inputs, against its schema; E190."""
+        schema = self.schema(node)
+        for name, value in node.attributes.items():
+            known = schema.attributes.get(name)
+            if known is None:
+                rule = f'must have attributes of ONNX {self.draft.opset}, and "{name}" is none'
+                raise self.draft.refused(node, rule)
+            wanted = _ATTRIBUTE_TYPES.get(known.type.name)
+            if wanted is not None and not isinstance(value, wanted):
+                rule = f'must have an attribute "{name}" of type {known.type.name}'
+                raise self.draft.wrong(node, f"{rule}, and has another")
+            if known.type.name in ("INTS", "FLOATS") and any(isinstance(v, str) for v in value):
+                raise self.draft.wrong(node, f'must have numbers as "{name}", and has texts')
+        for name, known in schema.attributes.items():
+            if known.required and name not in node.attributes:
+                raise self.draft.wrong(node, f'must have the attribute "{name}", and has none')
+        if not schema.min_input <= len(node.inputs) <= schema.max_input:
+            limits = f"{schema.min_input} to {schema.max_input} inputs"
+            raise self.draft.wrong(node, f"must have {limits}, and has {len(node.inputs)}")
+        if not schema.min_output <= len(node.outputs) <= schema.max_output:
+            limits = f"{schema.min_output} to {schema.max_output} outputs"
+            raise self.draft.wrong(node, f"must have {limits}, and has {len(node.outputs)}")
+        self._check_types(node, schema)
+
+    def _check_types(self, node: Node, schema: Any) -> None:
+        types = tuple(
+            None if not name else self.draft.types[name].dtype.name for name in node.inputs
+        )
+        if (node.kind, types) in self._checked:
+            return
+        allowed = {
+            row.type_param_str: set(row.allowed_type_strs) for row in schema.type_constraints
+        }
+        bound: dict[str, str] = {}
+        for place, name in enumerate(types):
+            formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+            if name is None:
+                if formal.option.name == "Single":
+                    raise self.draft.wrong(node, f"must have an input {formal.name}, and has none")
+                continue
+            text = _type_name(name)
+            choices = allowed.get(formal.type_str, {formal.type_str})
+            homogeneous = formal.is_homogeneous and formal.type_str in allowed
+            first = bound.setdefault(formal.type_str, text) if homogeneous else text
+            if text not in choices or first != text:
+                rule = f"must have an input {formal.name} of a type that it takes"
+                said = f"{name} does not fit" if first == text else f"has {first[7:-1]} and {name}"
+                raise self.draft.wrong(node, f"{rule}, and {said}")
+        self._checked.add((node.kind, types))
+
+    def results(self, node: Node) -> list[TensorType | None]:
+        """Infer the types of a node's results; None where extents depend on values.
+
+        Raises E190 where the schema says that the node is wrong, E194 for types that no step takes.
+        """
+        import onnx
+
+        schema = self.schema(node)
+        inputs = {name: self._type(self.draft.types[name]) for name in node.inputs if name}
+        values = {
+            name: self._tensor(value)
+            for name in inputs
+            if (value := self.draft.value(name)) is not None and value.size <= MOST_KNOWN
+        }
+        opset = onnx.OperatorSetIdProto(domain="", version=self.draft.opset)
+        try:
+            results = onnx.shape_inference.infer_node_outputs(
+                schema, node_message(node), inputs, values, opset_imports=[opset]
+            )
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise self._refused(node, error) from None
+        return [self._result(node, name, results.get(name)) for name in node.outputs]
+
+    def _refused(self, node: Node, error: Exception) -> MizzenError:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        text = said[0].partition("] ")[2] or said[0]
+        return self.draft.wrong(node, f"must follow the rules of ONNX, and: {text[:300]}")
+
+    def _result(self, node: Node, name: str, message: Any) -> TensorType | None:
+        if not name or message is None:
+            return None
+        if message.WhichOneof("value") != "tensor_type":
+            raise self.draft.refused(node, "must make a tensor, and makes another kind of value")
+        tensor = message.tensor_type
+        dtype = next((d for d, number in NUMBER_OF.items() if number == tensor.elem_type), None)
+        if dtype is None:
+            text = OTHERS.get(tensor.elem_type, str(tensor.elem_type))
+            raise self.draft.refused(node, f"must make numbers that steps hold, and makes {text}")
+        if not tensor.HasField("shape") or any(
+            not d.HasField("dim_value") for d in tensor.shape.dim
+        ):
+            return None
+        shape = tuple(int(dim.dim_value) for dim in tensor.shape.dim)
+        require_extents(shape, f'"{name}"', self.draft.origin(node))
+        return TensorType(dtype, shape)
+
+    def _type(self, type: TensorType) -> Any:
+        if type not in self._types:
+            import onnx.helper
+
+            self._types[type] = onnx.helper.make_tensor_type_proto(
+                NUMBER_OF[type.dtype], type.shape
+            )
+        return self._types[type]
+
+    def _tensor(self, value: Array) -> Any:
+        return tensor_message("", value)
+
+
+def tensor_message(name: str, value: Array) -> Any:
+    """Make a tensor as ONNX's package has it."""
+    import onnx
+
+    little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+    return onnx.TensorProto(
+        name=name, dims=value.shape, data_type=NUMBER_OF[value.dtype], raw_data=little.tobytes()
+    )
+
+
+def input_message(name: str, type: TensorType) -> Any:
+    """Make the declaration of a tensor as ONNX's package has it."""
+    import onnx.helper
+
+    return onnx.helper.make_tensor_value_info(name, NUMBER_OF[type.dtype], type.shape)
+
+
+def node_message(node: Node) -> Any:
+    """Make a node as ONNX's package has it."""
+    import onnx
+
+    return onnx.NodeProto(
+        op_type=node.kind,
+        domain=node.domain,
+        input=node.inputs,
+        output=node.outputs,
+        attribute=[_attribute(name, value) for name, value in node.attributes.items()],
+    )
+
+
+def _attribute(name: str, value: Any) -> Any:
+    """Make an attribute; what type it is of, a value says."""
+    import onnx
+
+    kinds = onnx.AttributeProto
+    match value:
+        case bool() | int():
+            return kinds(name=name, type=kinds.INT, i=int(value))
+        case float():
+            return kinds(name=name, type=kinds.FLOAT, f=value)
+        case str():
+            return kinds(name=name, type=kinds.STRING, s=value.encode())
+        case np.ndarray():
+            tensor = cast("Array", value)
+            return kinds(name=name, type=kinds.TENSOR, t=tensor_message("", tensor))
+        case _:
+            return _list_attribute(name, value)
+
+
+def _list_attribute(name: str, values: tuple[Any, ...]) -> Any:
+    import onnx
+
+    kinds = onnx.AttributeProto
+    if any(isinstance(value, str) for value in values):
+        texts = [str(value).encode() for value in values]
+        return kinds(name=name, type=kinds.STRINGS, strings=texts)
+    if any(isinstance(value, float) for value in values):
+        return kinds(name=name, type=kinds.FLOATS, floats=values)
+    return kinds(name=name, type=kinds.INTS, ints=values)

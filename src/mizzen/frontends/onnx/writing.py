@@ -1,0 +1,74 @@
+"""Write some nodes of a network as an ONNX file of its own, for ONNX Runtime to compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mizzen.diagnostics import Origin, fail
+from mizzen.frontends.onnx.model import ONNX, Model, Node, TensorType
+from mizzen.frontends.onnx.schemas import (
+    input_message,
+    node_message,
+    oldest_opset,
+    require_onnx,
+    tensor_message,
+)
+
+IR_VERSION = 10
+"""Of the file's format: the oldest that has all types of opset 21."""
+
+OLDEST = 7
+"""Of ONNX's operators, where nothing says more."""
+
+MOST_BYTES = (1 << 31) - (1 << 20)
+"""What a message of protobuf may have."""
+
+
+def submodel(
+    model: Model,
+    nodes: Sequence[Node],
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    types: Mapping[str, TensorType] | None = None,
+) -> bytes:
+    """Write nodes of a network, in their order, with the constants that they use.
+
+    inputs   tensors that a caller gives; constants among them are left out
+    types    of tensors, where they are others than the network's
+
+    The opset is the oldest that the nodes' forms are of, so that older runtimes take the file.
+    Raises E192 where the constants are too large for a file.
+    """
+    import onnx
+
+    require_onnx()
+    known = {**model.types, **(types or {})}
+    asked = [name for node in nodes for name in node.inputs if name] + list(outputs)
+    constants = [name for name in dict.fromkeys(asked) if name in model.constants]
+    size = sum(model.constants[name].nbytes for name in constants)
+    if size > MOST_BYTES:
+        raise fail(
+            "E192",
+            f"constants of one step must take at most {MOST_BYTES:,} bytes, and take {size:,}",
+            origin=Origin(model=model.name),
+        )
+    graph = onnx.GraphProto(
+        name="step",
+        node=[node_message(node) for node in nodes],
+        input=[input_message(name, known[name]) for name in inputs if name not in constants],
+        output=[input_message(name, known[name]) for name in outputs],
+        initializer=[tensor_message(name, model.constants[name]) for name in constants],
+    )
+    opsets = [
+        oldest_opset(node, model.opset, [known.get(name) for name in node.inputs])
+        for node in nodes
+        if node.domain == ONNX
+    ]
+    opset = max([OLDEST, *opsets])
+    others = sorted({node.domain for node in nodes} - {ONNX})
+    imports = [onnx.OperatorSetIdProto(domain=ONNX, version=opset)]
+    imports += [onnx.OperatorSetIdProto(domain=domain, version=1) for domain in others]
+    message = onnx.ModelProto(
+        ir_version=IR_VERSION, producer_name="mizzen", graph=graph, opset_import=imports
+    )
+    return message.SerializeToString(deterministic=True)
