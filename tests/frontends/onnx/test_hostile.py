@@ -39,7 +39,7 @@ def bases() -> list[bytes]:
     """Write networks with every kind of part: attributes of old, branches, functions, integers."""
     quantised = {"s": np.float32(0.1), "z": np.int8(3), "w": np.ones((2, 4, 3, 3), np.int8),
                  "b": np.ones(2, np.int32)}  # fmt: skip
-    rows = [
+    every = [
         network(
             [
                 node("QuantizeLinear", ["x", "s", "z"], ["q"]),
@@ -107,7 +107,7 @@ def bases() -> list[bytes]:
              "r": np.ones((1, 12, 3), np.float32)},
         ),
     ]  # fmt: skip
-    return [row.SerializeToString() for row in rows]
+    return [each.SerializeToString() for each in every]
 
 
 def test_the_networks_that_are_changed_are_read() -> None:

@@ -124,7 +124,7 @@ def test_shapes_computed_from_shapes_are_constants() -> None:
         {"zero": 0, "axes": [0], "rest": [-1]},
     )
     read = taken(model, {"batch": 5})
-    assert [row.kind for row in read.nodes] == ["Reshape"]
+    assert [each.kind for each in read.nodes] == ["Reshape"]
     assert read.nodes[0].index == 4
     assert read.constants[read.nodes[0].inputs[1]].tolist() == [5, -1]
     assert read.types["y"].shape == (5, 12)

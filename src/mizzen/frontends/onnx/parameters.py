@@ -6,7 +6,7 @@ import numpy as np
 
 from mizzen.frontends.onnx.draft import Draft, changed, has
 from mizzen.frontends.onnx.model import Node
-from mizzen.frontends.onnx.tensors import NARROW, OTHERS
+from mizzen.frontends.onnx.tensors import NARROW, NUMBER_OF, OTHERS
 
 
 def require_parameters(node: Node, draft: Draft) -> Node:
@@ -26,7 +26,12 @@ def require_parameters(node: Node, draft: Draft) -> Node:
     number = node.attributes.get("output_dtype", 0)
     if number and node.kind == "QuantizeLinear" and number in OTHERS:
         raise draft.refused(node, f"must make integers of 8 or 16 bits, and makes {OTHERS[number]}")
-    return changed(node, without=("precision",)) if node.attributes.get("precision") == 0 else node
+    precision = node.attributes.get("precision", 0)
+    if precision not in (0, NUMBER_OF[draft.types[node.inputs[1]].dtype]):
+        raise draft.refused(node, "must divide in the type of its scale, and divides in another")
+    of_all = draft.types[node.inputs[1]].shape in ((), (1,))
+    needless = ("axis",) if of_all else ()
+    return changed(node, without=("precision", "block_size", *needless))
 
 
 def _require_scale(node: Node, draft: Draft) -> None:
