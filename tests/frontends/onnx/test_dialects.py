@@ -420,6 +420,23 @@ def test_the_same_quantisation_twice_is_one() -> None:
     assert kinds(computes_the_same(model)).count("QuantizeLinear") == 1
 
 
+@pytest.mark.parametrize("output", [None, 2, 3, 5])
+def test_zero_points_that_are_left_out(output: int | None) -> None:
+    attributes = {} if output is None else {"output_dtype": output}
+    model = network(
+        [node("QuantizeLinear", ["x", "s"], ["y"], **attributes)],
+        [tensor("x", [5])],
+        [tensor("y", None, output or UINT8)],
+        {"s": np.float32(0.1)},
+        opset=21,
+    )
+    read = computes_the_same(model)
+    zero = read.constants[read.nodes[0].inputs[2]]
+    assert zero.shape == ()
+    assert zero == 0
+    assert zero.dtype == read.types["y"].dtype
+
+
 def test_raw_sums_stay() -> None:
     model = network(
         [node("MatMulInteger", ["a", "b"], ["y"])],

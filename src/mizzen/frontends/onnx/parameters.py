@@ -6,7 +6,7 @@ import numpy as np
 
 from mizzen.frontends.onnx.draft import Draft, changed, has
 from mizzen.frontends.onnx.model import Node
-from mizzen.frontends.onnx.tensors import NARROW, NUMBER_OF, OTHERS
+from mizzen.frontends.onnx.tensors import DTYPES, NARROW, NUMBER_OF, OTHERS
 
 
 def require_parameters(node: Node, draft: Draft) -> Node:
@@ -31,7 +31,19 @@ def require_parameters(node: Node, draft: Draft) -> Node:
         raise draft.refused(node, "must divide in the type of its scale, and divides in another")
     of_all = draft.types[node.inputs[1]].shape in ((), (1,))
     needless = ("axis",) if of_all else ()
-    return changed(node, without=("precision", "block_size", *needless))
+    return _with_zero(changed(node, without=("precision", "block_size", *needless)), draft)
+
+
+def _with_zero(node: Node, draft: Draft) -> Node:
+    """Say the zero point of a QuantizeLinear that has none: 0 of the type that it makes."""
+    if node.kind != "QuantizeLinear" or has(node, 2):
+        return node
+    dtype = DTYPES.get(node.attributes.get("output_dtype", 0) or NUMBER_OF[np.dtype(np.uint8)])
+    if dtype is None:
+        raise draft.wrong(node, "must make integers, and makes something else")
+    zero = draft.constant(np.zeros(draft.shape(node.inputs[1]), dtype), f"{node.name}:zero_point")
+    inputs = (*node.inputs[:2], zero)
+    return changed(node, inputs=inputs, without=("output_dtype",))
 
 
 def _require_scale(node: Node, draft: Draft) -> None:
