@@ -1,10 +1,11 @@
 """Give mutated ONNX files to what reads them: each ends in a network or a diagnostic.
 
 ``python benchmarks/mutations_onnx.py --count 100000 --jobs 2`` starts from ONNX's own operator
-cases, which its package makes, with and without constants as inputs, and from the files of ``--models``, if that folder is given. A file
-is changed by field (another number, name, type or operator, a field more or less, one from another
-place) or by byte, then read, and written again if that worked. What is counted, noted and kept in
-``--folder`` is as in `mutations`, and so is ``--number``.
+cases, which its package makes (once with integers as inputs, once as constants), and from the files
+of ``--models``, if that folder is given. A file is changed by field (another number, name, type or
+operator, a field more or less, one from another place) or by byte, then read, and written again if
+that worked. What is counted, noted and kept in ``--folder`` is as in `mutations`, and so is
+``--number``.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _cases() -> list[tuple[str, bytes]]:
     from onnx.backend.test.case.node import collect_testcases
 
     collect: Callable[[Any], Any] = collect_testcases
-    made = [case for case in collect(None) if case.model is not None]
+    made: list[Any] = [case for case in collect(None) if case.model is not None]
     every = [(case.name, case.model.SerializeToString()) for case in made]
     every += [(f"{case.name}_known", _known(case)) for case in made if case.data_sets]
     return [(name, data) for name, data in every if len(data) <= MOST_BASE_BYTES]

@@ -12,6 +12,6 @@ another to the forms that lowering knows (`normalising`, with `forms`, `dialects
 ends with what can only be seen in the whole (`finishing`). `writing` goes back: some nodes as a
 file of their own.
 
-Nothing here may know an NPU. The package `onnx` is imported by `schemas` and `writing` alone, inside
-functions, and what comes from a file reaches its C++ code one checked node at a time.
+Nothing here may know an NPU. The package `onnx` is imported by `schemas` and `writing` alone,
+inside functions, and what comes from a file reaches its C++ code one checked node at a time.
 """
