@@ -300,6 +300,13 @@ def test_parameters_that_are_none(scale: Any, zero: Any, code: str) -> None:
     assert refusal(pair(scale, zero)).code == code
 
 
+def test_axes_are_counted_from_the_first() -> None:
+    model = computes_the_same(pair([0.1, 0.2, 0.3], [0, 1, 2], axis=-2))
+    assert [each.attributes["axis"] for each in model.nodes] == [1, 1]
+    for scale, zero in ((0.1, 0), ([0.1], [0])):
+        assert not any(each.attributes for each in taken(pair(scale, zero, axis=7)).nodes)
+
+
 def test_parameters_of_every_shape() -> None:
     for scale, zero in ((0.1, 3), ([0.1], [3]), ([0.1, 0.2, 0.3], [0, 1, 2]), ([0.1], 3)):
         if np.shape(scale) == np.shape(zero):

@@ -173,16 +173,28 @@ def test_a_small_file_that_says_it_is_large() -> None:
         ([node("DepthToSpace", ["x"], ["y"], blocksize=0)], "E190"),
         ([node("Upsample", ["x"], ["y"], scales=[1e30] * 4)], "E194"),
         ([node("Resize", ["x", "", "f"], ["y"])], "E192"),
+        ([node("LayerNormalization", ["x", "g"], ["y"], axis=(1 << 63) - 1)], "E190"),
+        ([node("LayerNormalization", ["x", "g"], ["y"], axis=-9)], "E190"),
+        ([node("GatherND", ["x", "i"], ["y"], batch_dims=-100)], "E190"),
+        ([node("GatherND", ["x", "i"], ["y"], batch_dims=2)], "E190"),
+        ([node("OneHot", ["i", "d", "v"], ["y"], axis=4)], "E190"),
+        ([node("GroupNormalization", ["x", "g", "g"], ["y"], num_groups=0)], "E190"),
+        ([node("Attention", ["x", "x", "x"], ["y"], q_num_heads=0)], "E190"),
     ],
 )  # fmt: skip
 def test_numbers_that_no_operator_has(nodes: list[Any], code: str) -> None:
     constants = {
         "s": [-7, 1 << 40, 3, 2],
         "w": np.ones((2, 4, 3, 3), np.float32),
+        "i": np.zeros((2, 1), np.int64),
+        "d": 3,
+        "v": np.ones(2, np.float32),
         "g": np.ones(3, np.float32),
         "f": np.array([1, 1, 1e9, 1e9], np.float32),
     }
-    diagnostic = refusal(network(nodes, [tensor("x", [1, 4, 6, 6])], [Y], constants))
+    old = "Upsample" in {each.op_type for each in nodes}
+    given = [tensor("x", [1, 4, 6, 6])]
+    diagnostic = refusal(network(nodes, given, [Y], constants, 17 if old else 23))
     assert diagnostic.code == code
 
 

@@ -29,9 +29,15 @@ def require_parameters(node: Node, draft: Draft) -> Node:
     precision = node.attributes.get("precision", 0)
     if precision not in (0, NUMBER_OF[draft.types[node.inputs[1]].dtype]):
         raise draft.refused(node, "must divide in the type of its scale, and divides in another")
-    of_all = draft.types[node.inputs[1]].shape in ((), (1,))
-    needless = ("axis",) if of_all else ()
-    return _with_zero(changed(node, without=("precision", "block_size", *needless)), draft)
+    return _with_zero(_with_axis(changed(node, without=("precision", "block_size")), draft), draft)
+
+
+def _with_axis(node: Node, draft: Draft) -> Node:
+    """Say the axis that scales lie along, counted from the first; none where one is of all."""
+    if _is_one(draft.types[node.inputs[1]].shape):
+        return changed(node, without=("axis",))
+    axis: int = node.attributes.get("axis", 1)
+    return changed(node, axis=axis % len(draft.shape(node.inputs[0])))
 
 
 def _with_zero(node: Node, draft: Draft) -> Node:
