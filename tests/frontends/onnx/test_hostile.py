@@ -177,6 +177,8 @@ def test_a_small_file_that_says_it_is_large() -> None:
         ([node("LayerNormalization", ["x", "g"], ["y"], axis=-9)], "E190"),
         ([node("GatherND", ["x", "i"], ["y"], batch_dims=-100)], "E190"),
         ([node("GatherND", ["x", "i"], ["y"], batch_dims=2)], "E190"),
+        ([node("Einsum", ["x"], ["y"], equation="- ")], "E190"),
+        ([node("Einsum", ["x"], ["y"], equation="ij->" + "i" * 10_000)], "E190"),
         ([node("OneHot", ["i", "d", "v"], ["y"], axis=4)], "E190"),
         ([node("GroupNormalization", ["x", "g", "g"], ["y"], num_groups=0)], "E190"),
         ([node("Attention", ["x", "x", "x"], ["y"], q_num_heads=0)], "E190"),

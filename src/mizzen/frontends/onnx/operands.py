@@ -1,11 +1,12 @@
 """What operators must be given that ONNX's inference of shapes does not ask.
 
-It takes axes and counts as they stand, and writes past its arrays or divides by zero where they are
-none. So they are held against the inputs first.
+It takes axes, counts and equations as they stand, and writes past its arrays, divides by zero or
+never ends where they are none. So they are held against the inputs first.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from mizzen.frontends.onnx.draft import Draft, has
@@ -63,6 +64,19 @@ def _gather(node: Node, draft: Draft) -> None:
         raise draft.wrong(node, f"{rule}, and has {count}")
 
 
+_TERM = r"[A-Za-z]*(\.\.\.)?[A-Za-z]*"
+_EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
+_MOST_LETTERS = 200
+
+
+def _equation(node: Node, draft: Draft) -> None:
+    """Hold an equation against its grammar: what parses it takes others for ever."""
+    text: str = node.attributes.get("equation", "").replace(" ", "")
+    if len(text) > _MOST_LETTERS or not _EQUATION.fullmatch(text):
+        rule = "must have an equation of letters, as ij,jk->ik"
+        raise draft.wrong(node, f'{rule}, and has "{text[:40]}"')
+
+
 def _require_positive(node: Node, draft: Draft, *names: str) -> None:
     for name in names:
         values: tuple[int, ...] = node.attributes.get(name, ())
@@ -108,6 +122,7 @@ _RULES: Mapping[str, Callable[[Node, Draft], None]] = {
     "BatchNormalization": _normalization,
     "Conv": _convolution,
     "ConvTranspose": _convolution,
+    "Einsum": _equation,
     "GatherND": _gather,
     "LpPool": _pool,
     "MaxPool": _pool,
