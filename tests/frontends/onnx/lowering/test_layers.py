@@ -420,5 +420,5 @@ def test_a_bias_of_all_bits_is_cut_where_that_changes_nothing() -> None:
 
 
 def test_a_bias_that_sums_have_no_room_for_is_the_runtimes() -> None:
-    layer = Layer("Gemm", with_bias(-0.37, 1e-8).inputs, Scale(2e-5, 3))
+    layer = with_bias(-1.0, 1e-8)
     assert "its sums do not fit into 32 bits" in on_host(lowered(layer.network()))["Gemm"]
