@@ -199,6 +199,11 @@ def pool(kind: str, **attributes: Any) -> Draw:
     return lambda random: Trial(kind, [quantized(random, IMAGE)], attributes)
 
 
+def planes(kind: str) -> Draw:
+    """Draw many planes."""
+    return lambda random: Trial(kind, [quantized(random, (64, 16, 8, 8))])
+
+
 def reduction(kind: str, *axes: int) -> Draw:
     """Draw a reduction of dimensions."""
 
@@ -283,8 +288,8 @@ DRAWS: dict[str, Draw] = {
         "AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1
     ),
     "AveragePool, tiles": pool("AveragePool", kernel_shape=[4, 4], strides=[4, 4]),
-    "GlobalAveragePool": pool("GlobalAveragePool"),
-    "GlobalMaxPool": pool("GlobalMaxPool"),
+    "GlobalAveragePool": planes("GlobalAveragePool"),
+    "GlobalMaxPool": planes("GlobalMaxPool"),
     "ReduceMean": reduction("ReduceMean", 2, 3),
     "ReduceMean, rows": reduction("ReduceMean", 3),
     "ReduceSum": reduction("ReduceSum", 1),

@@ -191,11 +191,7 @@ def test_products(rank: int) -> None:
     lead = [2] * (rank - 2)
     model = computes_the_same(
         network(
-            [
-                node(
-                    "QLinearMatMul", ["a", "a_s", "a_z", "b", "b_s", "b_z", "y_s", "y_z"], ["y"]
-                )
-            ],
+            [node("QLinearMatMul", ["a", "a_s", "a_z", "b", "b_s", "b_z", "y_s", "y_z"], ["y"])],
             [tensor("a", [*lead, 4, 3], INT8), tensor("b", [*lead, 3, 5], INT8)],
             [tensor("y", None, INT8)],
             {**scales("a", 0.04, 2), **scales("b", 0.02, 0), **scales("y", 0.1, -3)},

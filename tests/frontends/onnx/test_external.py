@@ -56,13 +56,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_weights_are_read(folder: Path) -> None:
-    for entries in (
+    places: tuple[dict[str, Any], ...] = (
         {"location": "w.bin", "offset": 4, "length": 24},
         {"location": "w.bin", "offset": 4},
         {"location": "sub/w.bin"},
         {"location": "./sub\\w.bin"},
         {"location": "sub/w.bin", "checksum": "0"},
-    ):
+    )
+    for entries in places:
         model = read(with_weights(**entries), "x.onnx", folder, {})
         np.testing.assert_array_equal(model.constants["w"], WEIGHTS)
 
@@ -107,7 +108,9 @@ def test_nothing_outside_is_opened(folder: Path, entries: dict[str, Any], said: 
     assert caught.value.diagnostic.code == "E191"
     assert said in caught.value.diagnostic.message
     allowed = {str(folder), "sub", "w.bin"}
-    outside = [path for path in OPENED if path not in allowed and not path.endswith((".py", ".pyc"))]
+    outside = [
+        path for path in OPENED if path not in allowed and not path.endswith((".py", ".pyc"))
+    ]
     assert not outside
 
 

@@ -164,9 +164,7 @@ def test_opsets_that_are_not_read(opset: int) -> None:
         ("Reshape", 14, {}, "E190"),
     ],
 )
-def test_nodes_that_are_wrong(
-    kind: str, opset: int, attributes: dict[str, Any], code: str
-) -> None:
+def test_nodes_that_are_wrong(kind: str, opset: int, attributes: dict[str, Any], code: str) -> None:
     diagnostic = refusal(one(kind, opset, **attributes))
     assert diagnostic.code == code
     assert diagnostic.origin.operator == 0

@@ -106,9 +106,7 @@ def test_an_error_of_shapes_says_what_was_taken_as_one() -> None:
     )
     diagnostic = refusal(model)
     assert diagnostic.code == "E190"
-    assert diagnostic.help == (
-        'dimension "t" of input "x" is taken as 1; --shape t=N says another'
-    )
+    assert diagnostic.help == ('dimension "t" of input "x" is taken as 1; --shape t=N says another')
 
 
 def test_shapes_computed_from_shapes_are_constants() -> None:
@@ -133,9 +131,7 @@ def test_shapes_computed_from_shapes_are_constants() -> None:
 
 
 def test_a_shape_that_values_decide_is_refused() -> None:
-    model = network(
-        [node("NonZero", ["x"], ["y"])], [tensor("x", [4])], [tensor("y", None, 7)]
-    )
+    model = network([node("NonZero", ["x"], ["y"])], [tensor("x", [4])], [tensor("y", None, 7)])
     diagnostic = refusal(model)
     assert diagnostic.code == "E194"
     assert diagnostic.message == (

@@ -1,4 +1,4 @@
-"""Tensors of a file as arrays: every type, every way of writing one, and contents that do not fit."""
+"""Tensors of a file as arrays: every type, both ways of writing, contents that do not fit."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from mizzen.frontends.quantized.elementwise import combine, extreme, multiply, scalar
 from mizzen.frontends.quantized.terms import Array, Real, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import DType, Graph, Quantization
+from mizzen.graph import DType, Graph, Quantization, Value
 
 from .graphs import Bench, target_of
 
@@ -21,7 +21,7 @@ KINDS: dict[str, Callable[[Array, Array], Array]] = {
 SIZE = 20_000
 
 
-def emitted(bench: Bench, kind: str, x: Real, y: Real) -> Callable[[Target], object]:
+def emitted(bench: Bench, kind: str, x: Real, y: Real) -> Callable[[Target], Value]:
     b = bench.b
     match kind:
         case "MUL":

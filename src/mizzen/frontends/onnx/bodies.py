@@ -16,7 +16,7 @@ from mizzen.frontends.onnx.wire import Message
 
 MOST_NESTED = 24
 """Functions and branches in one another."""
-MOST_NODES = 300_000
+MOST_NODES = 200_000
 """Nodes of a network once its functions stand where they are called."""
 
 FunctionKey = tuple[str, str, str]

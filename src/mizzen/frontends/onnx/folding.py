@@ -43,9 +43,10 @@ class Folding:
         evaluator = EVALUATORS[node.kind]
         if any(type is None for type in types) and not evaluator.is_open:
             return None
+        size = self._size(node, types)
         if steps_of(node, inputs, types) > MOST_STEPS:
             return None
-        self._take(node, types)
+        self.bytes += size
         try:
             results = evaluator.function(node, inputs, types)
         except (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError) as error:
@@ -64,14 +65,16 @@ class Folding:
             raise self.draft.wrong(node, rule)
         return np.ascontiguousarray(result.astype(type.dtype, copy=False)).reshape(type.shape)
 
-    def _take(self, node: Node, types: Sequence[TensorType | None]) -> None:
+    def _size(self, node: Node, types: Sequence[TensorType | None]) -> int:
+        """Say how many bytes results take, if they are few enough."""
         sizes = [prod(type.shape) * type.dtype.itemsize for type in types if type is not None]
-        self.bytes += sum(sizes)
-        if self.bytes > MOST_BYTES:
+        total = self.bytes + sum(sizes)
+        if total > MOST_BYTES:
             raise fail(
                 "E192",
                 f"constants that are computed when reading must take at most {MOST_BYTES:,} bytes, "
-                f"and take {self.bytes:,} with this one",
+                f"and take {total:,} with this one",
                 origin=self.draft.origin(node),
                 help="export the network with its constants folded, or without this operator",
             )
+        return sum(sizes)

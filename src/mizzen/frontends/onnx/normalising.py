@@ -33,6 +33,7 @@ from mizzen.frontends.onnx.folding import Folding
 from mizzen.frontends.onnx.forms import modern
 from mizzen.frontends.onnx.model import ONNX, Array, Node, TensorType
 from mizzen.frontends.onnx.moving import MOVES
+from mizzen.frontends.onnx.operands import require_operands
 from mizzen.frontends.onnx.ordering import ordered, origin_of
 from mizzen.frontends.onnx.parameters import require_parameters
 from mizzen.frontends.onnx.schemas import Schemas, require_opset
@@ -124,6 +125,7 @@ class Normalising:
             return
         if node.kind in ("QuantizeLinear", "DequantizeLinear"):
             node = require_parameters(node, self.draft)
+        require_operands(node, self.draft)
         types = self._schemas.results(node)
         if not self._folded(node, types):
             self._keep(node, self._whole(node, types))

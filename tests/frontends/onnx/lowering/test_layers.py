@@ -406,3 +406,19 @@ def test_maxima_of_rows() -> None:
     given = layer.given()
     (result,) = computed(lowered(layer.network()), *given.values())
     np.testing.assert_array_equal(result, given["x0"].max(2, keepdims=True))
+
+
+def with_bias(number: float, scale: float) -> Layer:
+    """Return a product whose weights stand for next to nothing, with a bias."""
+    tiny = Weight(integers(X, MATRIX, 5), Scale(scale))
+    return Layer("Gemm", [(ROWS, X), tiny, np.full(7, number, np.float32)], Scale(0.041, 3))
+
+
+def test_a_bias_of_all_bits_is_cut_where_that_changes_nothing() -> None:
+    """A channel that is dead in the data of the calibration has weights of a scale of 1e-8."""
+    assert with_bias(0.37, 1e-8).steps_off().max() == 0
+
+
+def test_a_bias_that_sums_have_no_room_for_is_the_runtimes() -> None:
+    layer = with_bias(-1.0, 1e-8)
+    assert "its sums do not fit into 32 bits" in on_host(lowered(layer.network()))["Gemm"]
