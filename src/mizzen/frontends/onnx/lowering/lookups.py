@@ -49,6 +49,10 @@ def gather_nd(call: OnnxCall) -> Term:
     batches, shape, indices = call.whole("batch_dims", 0), call.shape_of(0), call.array(1)
     depth = batches + indices.shape[-1]
     whole = np.arange(prod(shape[:depth])).reshape(shape[:depth])
+    sizes = np.array(shape[batches:depth])
+    inside = depth <= len(shape) and indices.ndim > batches >= 0
+    call.need(inside and bool(np.all((indices >= -sizes) & (indices < sizes))),
+              f"an index is beyond the shape {list(shape)}")  # fmt: skip
     named = tuple(np.moveaxis(indices, -1, 0))
     first = tuple(
         np.arange(shape[axis]).reshape([-1 if dim == axis else 1 for dim in range(named[0].ndim)])
