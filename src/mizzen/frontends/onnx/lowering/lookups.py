@@ -30,6 +30,10 @@ def gather(call: OnnxCall) -> Term:
 def gather_elements(call: OnnxCall) -> Term:
     """Take one element for each index along one dimension."""
     axis, shape, b = call.axis(0), call.shape_of(0), call.b
+    fits = len(call.shape) == len(shape) and all(
+        dim == axis or extent <= shape[dim] for dim, extent in enumerate(call.shape)
+    )
+    call.need(fits, f"its indices, {list(call.shape)}, do not fit its input, {list(shape)}")
     indices = _constant(call, 1, shape[axis])
     if indices is not None:
         places = list(np.indices(call.shape))
