@@ -43,6 +43,7 @@ WAYS = (
 
 def resize(call: OnnxCall) -> Term:
     """Return an image of another size."""
+    call.need(0 not in (*call.shape, *call.shape_of(0)), "its image is empty")
     mode, way = (
         call.text("mode", "nearest"),
         call.text("coordinate_transformation_mode", "half_pixel"),

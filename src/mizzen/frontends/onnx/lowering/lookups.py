@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from mizzen.frontends.arrangement.lookup import elements, numbered, taken
@@ -52,17 +50,17 @@ def gather_nd(call: OnnxCall) -> Term:
     """Take what constant indices of several dimensions name."""
     batches, shape, indices = call.whole("batch_dims", 0), call.shape_of(0), call.array(1)
     depth = batches + indices.shape[-1]
-    whole = np.arange(prod(shape[:depth])).reshape(shape[:depth])
     sizes = np.array(shape[batches:depth])
     inside = depth <= len(shape) and indices.ndim > batches >= 0
     call.need(inside and bool(np.all((indices >= -sizes) & (indices < sizes))),
               f"an index is beyond the shape {list(shape)}")  # fmt: skip
-    named = tuple(np.moveaxis(indices, -1, 0))
+    named = tuple(np.moveaxis(indices % sizes, -1, 0))
     first = tuple(
         np.arange(shape[axis]).reshape([-1 if dim == axis else 1 for dim in range(named[0].ndim)])
         for axis in range(batches)
     )
-    return _of_all(call, whole[(*first, *named)], depth)
+    together = tuple(np.broadcast_arrays(*first, *named))
+    return _of_all(call, np.asarray(np.ravel_multi_index(together, shape[:depth])), depth)
 
 
 def reverse_sequence(call: OnnxCall) -> Term:
