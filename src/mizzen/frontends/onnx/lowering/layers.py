@@ -91,7 +91,7 @@ def _transposed_placement(call: OnnxCall, kernel: Sequence[int], groups: int) ->
     """Return what is cut away so that the result has its shape."""
     spatial = len(call.shape_of(0)) - 2
     call.need(
-        spatial in (1, 2) and len(kernel) == spatial,
+        spatial in (1, 2) and len(kernel) == len(call.shape) - 2 == spatial,
         f"its input has {spatial + 2} dimensions, and windows go over 3 or 4",
     )
     stride, dilation = (pair(call, name, 1, spatial) for name in ("strides", "dilations"))
@@ -228,9 +228,11 @@ def _layer(
     outputs = len(weight.integers)
     sums = weight.scales * x.scale
     integers = bias_of(bias, sums, outputs)
+    if bias is not None:
+        steps = _steps(bias.real, sums)
+        integers = np.where(np.abs(steps) > BIAS_MAXIMUM, steps, integers)
     if further is not None:
-        steps = integers + np.rint(further.astype(np.float64) / sums)
-        integers = np.clip(steps, -BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
+        integers = integers + _steps(further, sums)
 
     def emit(target: Target) -> Value:
         own = _with_room(x, weight, integers, sums / target.scale)
@@ -246,6 +248,13 @@ def _layer(
     if further is None:
         call.context.sums[call.node.outputs[0]] = with_bias
     return Pending(emit, call.shape)
+
+
+def _steps(reals: Array, scales: Array) -> Array:
+    """Return numbers in steps of sums, however many."""
+    with np.errstate(over="ignore"):
+        steps = np.rint(reals.astype(np.float64) / scales)
+    return np.clip(np.nan_to_num(steps), -LARGEST, LARGEST).astype(np.int64)
 
 
 def _with_room(x: Real, weight: Weight, bias: Array, steps: Array) -> Array:
@@ -274,6 +283,9 @@ def _with_room(x: Real, weight: Weight, bias: Array, steps: Array) -> Array:
         )
     return cut
 
+
+LARGEST = (1 << 39) - 1
+"""The greatest bias: sums of 16 bits have 48, and NPUs' biases 40."""
 
 HALF = 0.5
 STEPS = 1 << 16
