@@ -401,6 +401,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.torch",
         "mizzen.compiler.onnx",
         "mizzen.frontends.onnx",
+        "mizzen.frontends.onnx.operators",
         "mizzen.frontends",
     ),
     "mizzen.analysis.checking.budget": (
@@ -711,7 +712,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.network.onnx": (
         "mizzen.frontends.onnx",
         "mizzen.mesh.network",
-        "mizzen.ops.limits",
+        "mizzen.ops",
     ),
     "mizzen.mesh.mapping": (
         "mizzen.documents",

@@ -23,6 +23,9 @@ Array = npt.NDArray[Any]
 LEAST_SEVERE = 4
 """ONNX Runtime's messages that are written: fatal ones. What it refuses is an error of ours."""
 
+EXACT = "session.x64quantprecision"
+"""ONNX Runtime's option for kernels that do not saturate sums of products in 16 bits."""
+
 TYPES = {
     "tensor(float)": np.dtype(np.float32),
     "tensor(double)": np.dtype(np.float64),
@@ -156,6 +159,7 @@ def session_of(model: bytes, what: str) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = LEAST_SEVERE
+    options.add_session_config_entry(EXACT, "1")
     try:
         return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its errors have no class of their own above them

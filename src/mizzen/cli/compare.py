@@ -88,8 +88,8 @@ def _add_float_options(parser: argparse.ArgumentParser) -> None:
         "--float",
         metavar="NET",
         dest="floating",
-        help="the .tflite or .pt2 that MODEL was quantised from: noise, errors and saturation of "
-        "each layer, the worst first",
+        help="the .tflite, .onnx or .pt2 that MODEL was quantised from: noise, errors and "
+        "saturation of each layer, the worst first",
     )
     group.add_argument(
         "--data",

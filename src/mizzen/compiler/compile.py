@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike
@@ -62,7 +62,6 @@ def compile_file(
     source: Source, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Artifact:
     """Compile a file's network, whatever form it has, for a configuration."""
-    require_known(chosen.configuration.ignore_ops)
     return front_end_for(source, chosen).compile(source, chosen, on_progress)
 
 
@@ -81,15 +80,17 @@ def source_of(model: str | PathLike[str] | bytes) -> Source:
         raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
 
 
-def require_known(kinds: Sequence[str]) -> None:
-    """Refuse types of operators to keep on the CPU that TFLite does not have. E222."""
+def _require_known(kinds: Sequence[str], form: FrontEnd) -> None:
+    """Refuse types of operators to keep on the CPU that networks of a form do not have. E222."""
+    known = {kind.upper(): kind for kind in form.kinds()} if kinds else {}
     for kind in kinds:
-        if kind not in BuiltinOperator.__members__:
-            close = difflib.get_close_matches(kind, BuiltinOperator.__members__, n=1)
+        if kind not in known:
+            close = difflib.get_close_matches(kind, known, n=1)
             raise fail(
                 "E222",
-                f"an operator type to keep on the CPU must be one of TFLite's, not {kind!r}",
-                help=f"did you mean {close[0]}?" if close else None,
+                f"an operator type to keep on the CPU must be one of {form.operators_of}'s, not "
+                f"{kind!r}",
+                help=f"did you mean {known[close[0]]}?" if close else None,
             )
 
 
@@ -129,6 +130,8 @@ class FrontEnd:
     compile       compiles a file for a target, and tells of progress
     check         says where operators go where not all files that can be checked can be compiled
     takes_shapes  whether networks may leave extents open, which the target's `shapes` then say
+    kinds         types of operators that networks have, by which some are kept on the CPU
+    operators_of  whose these are
     """
 
     name: str
@@ -136,6 +139,8 @@ class FrontEnd:
     compile: Compile
     check: Check = check_by_compiling
     takes_shapes: bool = False
+    kinds: Callable[[], Iterable[str]] = lambda: BuiltinOperator.__members__
+    operators_of: str = "TFLite"
 
 
 def front_end_of(source: Source) -> FrontEnd:
@@ -146,8 +151,13 @@ def front_end_of(source: Source) -> FrontEnd:
 
 
 def front_end_for(source: Source, target: ResolvedTarget) -> FrontEnd:
-    """Return the front-end of a file. E197 for shapes where files have no open extents."""
+    """Return the front-end of a file, for what a target asks of it.
+
+    E197 for shapes where files have no open extents, E222 for types of operators to keep on the CPU
+    that there are not.
+    """
     form = front_end_of(source)
+    _require_known(target.configuration.ignore_ops, form)
     if target.shapes and not form.takes_shapes:
         raise fail(
             "E197",
@@ -185,6 +195,12 @@ def _is_onnx(data: bytes, name: str) -> bool:
     from mizzen.frontends.onnx.recognising import is_onnx
 
     return is_onnx(data, name)
+
+
+def _onnx_kinds() -> Iterable[str]:
+    from mizzen.frontends.onnx.operators import OPERATORS
+
+    return (kind for _, kind in OPERATORS)
 
 
 def _compile_onnx(
@@ -248,5 +264,12 @@ TOSA = FrontEnd(
     ),
 )
 PYTORCH = FrontEnd("PyTorch", lambda data, name: name.endswith(EXPORTED), _compile_exported)
-ONNX = FrontEnd("ONNX", _is_onnx, _compile_onnx, takes_shapes=True)
+ONNX = FrontEnd(
+    "ONNX",
+    _is_onnx,
+    _compile_onnx,
+    takes_shapes=True,
+    kinds=_onnx_kinds,
+    operators_of="ONNX",
+)
 TFLITE = FrontEnd("TFLite", lambda data, name: data[4:8] == b"TFL3", _compile_tflite)

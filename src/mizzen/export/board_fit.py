@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mizzen.artifact.device import device_program
+from mizzen.artifact.device import device_program, no_kernels, without_kernels
 from mizzen.boards import Board, MemoryMode, Role
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c.container import c_container
@@ -111,8 +111,8 @@ def board_fit(artifact: Artifact, board: Board, memory_mode: str | None = None) 
 
     Findings: E415 and E442 for an NPU, E415 for a memory mode that the board has not, E480 for an
     architecture that its hardware is too old for, E481 for a memory that the NPU does not reach,
-    E468 for one that is too small, E450 to E454 for what no device executes, E464 and E465 for
-    missing kernels.
+    E468 for one that is too small, E196 and E450 to E454 for what no device executes, E464 and
+    E465 for missing kernels.
     """
     mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
@@ -141,10 +141,13 @@ def memory_fit(
     remedy  says what would help where the arena is too large
 
     Findings: E415 and E442 for an NPU, E415 for a memory mode that the board has not, E481 for a
-    memory that the NPU does not reach, E468 for one that is too small.
+    memory that the NPU does not reach, E468 for one that is too small, E196 for operators that no
+    runtime of a device has kernels for.
     """
     mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
+    if missing := without_kernels(artifact.steps):
+        findings.append(no_kernels(artifact.name, missing).diagnostic)
     if not any(finding.code == "E415" for finding in _of_mode(board, mode)):
         findings += memory_findings(board, mode, needed, remedy)
     return BoardFit(board, mode, needed, tuple(findings))

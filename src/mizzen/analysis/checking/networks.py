@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from mizzen.analysis.checking.budget import Again, again, sram_failures
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import front_end_for, require_known, source_of
+from mizzen.compiler.compile import front_end_for, source_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.report import CompileReport, OperatorPlacement
@@ -76,7 +76,6 @@ def check(
     of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
     target = resolve_target(CompileOptions(accelerator, **options))
-    require_known(target.configuration.ignore_ops)
     source = source_of(model)
     checked = front_end_for(source, target).check(source, target, on_progress)
     failures = failures_of(

@@ -24,7 +24,6 @@ from mizzen.analysis.comparison.tally import Tally
 from mizzen.analysis.comparison.verdict import judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
-from mizzen.artifact.onnx_network import OnnxNetwork
 from mizzen.artifact.onnx_steps import OrtStep, require_runtime
 from mizzen.compiler.assembly import HostPart
 from mizzen.compiler.backend import ResolvedTarget
@@ -90,9 +89,7 @@ class OnnxComparison:
         self.matcher = Matcher(self.layers, HOPS)
         self._numbers: dict[Value, int] = {}
         self._steps = dict(self._own_steps())
-        model = self.made.model
-        network = submodel(model, model.nodes, model.inputs, model.outputs)
-        self._whole = OnnxNetwork(network, self.name)
+        self._whole = _whole(self.made, self.name)
         self._outputs = [Tally() for _ in self.made.lowering.graph.outputs]
 
     @property
@@ -174,7 +171,9 @@ class OnnxComparison:
                 self._exact.setdefault(key, Tally()).add(values[key], theirs)
 
     def _add_outputs(self, arrays: Sequence[Array], seen: Seen) -> None:
-        references = self._whole.run(*arrays)
+        values = dict(zip(self._whole.inputs, arrays, strict=True))
+        self._whole.run(values, len(arrays[0]) if arrays else 1)
+        references = [values[index] for index in self._whole.outputs]
         given = self.artifact.contents.outputs
         for tally, index, reference in zip(self._outputs, given, references, strict=True):
             tally.add(seen.tensors[index].reshape(reference.shape), reference)
@@ -203,6 +202,19 @@ class OnnxComparison:
         }
         names = [info.name for info in self.artifact.outputs]
         return layers, outputs_of(names, keys, self._outputs, apart if is_right else {})
+
+
+def _whole(made: Compiled, name: str) -> OrtStep:
+    """Return the whole network as one step: what its user runs in ONNX Runtime."""
+    model = made.model
+    taken, given = len(model.inputs), len(model.outputs)
+    return OrtStep(
+        submodel(model, model.nodes, model.inputs, model.outputs),
+        tuple(range(taken)),
+        tuple(range(taken, taken + given)),
+        tuple(model.types[output].dtype for output in model.outputs),
+        (name,),
+    )
 
 
 def _groups(made: Compiled) -> list[int]:

@@ -14,7 +14,7 @@ from mizzen.analysis.tuning.selection import best, told
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.compile import PYTORCH, TFLITE, front_end_for, require_known, source_of
+from mizzen.compiler.compile import PYTORCH, TFLITE, front_end_for, source_of
 from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.diagnostics import fail
 from mizzen.report.tuning import Candidate, Choice, Objective, TuningReport
@@ -97,7 +97,6 @@ def begin(
     """Compile a network in many ways, and prove none of it yet. Keywords and errors as `tune`."""
     asked = CompileOptions(accelerator, **options)
     target = resolve_target(asked)
-    require_known(target.configuration.ignore_ops)
     source = source_of(model)
     front_end = front_end_for(source, target)
     network = read_network(source.data, source.name) if front_end is TFLITE else None

@@ -101,8 +101,8 @@ def no_kernels(name: str, kinds: tuple[str, ...]) -> MizzenError:
     """Return the error of an artifact that no device can execute: E196."""
     return fail(
         "E196",
-        f"every operator of {name} must be on the NPU to run on a device, and {', '.join(kinds)} "
-        "are computed by ONNX Runtime",
+        f"every operator of {name} must be on the NPU to run on a device, and ONNX Runtime "
+        f"computes {', '.join(kinds)}",
         help="`mizzen check MODEL` says why they are not on the NPU; change them, or cut the "
         "network there and compute the rest in the firmware",
     )

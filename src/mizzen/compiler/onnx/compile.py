@@ -9,6 +9,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.assembly import assembled
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.onnx.host import OnnxLowering, is_edge
+from mizzen.compiler.onnx.levels import few_levels
 from mizzen.compiler.placement import Placement, place
 from mizzen.compiler.report import with_diagnostics
 from mizzen.compiler.source import Extents, Source
@@ -57,9 +58,8 @@ def compiled(
     legal = legality(compiler.legality(lowering.graph), target.configuration.ignore_ops)
     placed = place(lowering.graph, legal, is_edge, compiler, target.proof, on_progress)
     artifact, tensors = assembled(lowering, placed, target)
-    return Compiled(
-        model, lowering, placed, with_diagnostics(artifact, decisions_of(model)), tensors
-    )
+    said = (*decisions_of(model), *few_levels(model))
+    return Compiled(model, lowering, placed, with_diagnostics(artifact, said), tensors)
 
 
 def read_quantized(source: Source, shapes: Extents) -> Model:
@@ -98,7 +98,7 @@ def form_of(operation: Operation) -> Sequence[Reason]:
 
 def _kept(operation: Operation, kept: Sequence[str]) -> Sequence[Reason]:
     origin = operation.origin
-    if origin is None or origin.kind not in kept:
+    if origin is None or (origin.kind or "").upper() not in kept:
         return ()
     return (Reason("ignore-ops", f"{origin.kind} stays on the CPU, as asked for",
                    help="leave it out of --ignore-ops", source="--ignore-ops"),)  # fmt: skip
@@ -107,4 +107,4 @@ def _kept(operation: Operation, kept: Sequence[str]) -> Sequence[Reason]:
 def decisions_of(model: Model) -> Iterator[Diagnostic]:
     """Return what reading decided for the user, as notes."""
     for said in model.said:
-        yield Diagnostic("W189", said, Severity.NOTE, Origin(model=model.name))
+        yield Diagnostic("N189", said, Severity.NOTE, Origin(model=model.name))

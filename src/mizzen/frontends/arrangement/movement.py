@@ -8,6 +8,7 @@ them. Ref: TOSA 1.0, 2.10 data layout operators.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -215,3 +216,25 @@ def stepped(b: Builder, value: Value, axis: int, start: int, step: int, count: i
     extents = [*shape[:axis], count, step, *shape[axis + 1 :]]
     value = sliced(b, reshape(b, value, extents), axis + 1, 0, 1)
     return reshape(b, value, [*shape[:axis], count, *shape[axis + 1 :]])
+
+
+def shuffled(b: Builder, value: Value, ratio: int) -> Value:
+    """Make pixels of channels: [..., C*r*r, H, W] -> [..., C, H*r, W*r]."""
+    *front, channels, height, width = value.shape
+    planes = prod(front) * channels // ratio**2
+    shape = (*front, channels // ratio**2, height * ratio, width * ratio)
+    value = reshape(b, value, (planes * ratio, ratio, height, width))
+    value = permuted(b, value, (0, 2, 3, 1))
+    value = reshape(b, value, (planes, ratio, height, width * ratio))
+    return reshape(b, permuted(b, value, (0, 2, 1, 3)), shape)
+
+
+def unshuffled(b: Builder, value: Value, ratio: int) -> Value:
+    """Make channels of pixels: [..., C, H*r, W*r] -> [..., C*r*r, H, W]."""
+    *front, channels, height, width = value.shape
+    planes, lines, columns = prod(front) * channels, height // ratio, width // ratio
+    value = reshape(b, value, (planes, lines, ratio, width))
+    value = permuted(b, value, (0, 2, 1, 3))
+    value = reshape(b, value, (planes * ratio, lines, columns, ratio))
+    shape = (*front, channels * ratio**2, lines, columns)
+    return reshape(b, permuted(b, value, (0, 3, 1, 2)), shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,11 @@ Given = Mapping[str, Message]
 
 
 def attributes_of(
-    messages: list[Message], given: Given, names: Mapping[str, str], beside: Beside, origin: Origin
+    messages: list[Message],
+    given: Given,
+    names: MutableMapping[str, str],
+    beside: Beside,
+    origin: Origin,
 ) -> dict[str, Any]:
     """Read a node's attributes; those that name one of the function's are taken from `given`."""
     result: dict[str, Any] = {}
@@ -35,7 +39,9 @@ def attributes_of(
     return result
 
 
-def _value(message: Message, names: Mapping[str, str], beside: Beside, origin: Origin) -> Any:
+def _value(
+    message: Message, names: MutableMapping[str, str], beside: Beside, origin: Origin
+) -> Any:
     kind = message.get("type", 0) or _guessed(message)
     subject = f'attribute "{message.get("name", "")}"'
     match kind:

@@ -49,8 +49,7 @@ def _merged(before: Node, node: Node, weights: Array, draft: Draft) -> Node | No
     if len(real) != 4 or any(value.shape != (channels,) for value in real):
         return None
     scale, shift, mean, variance = real
-    with np.errstate(all="ignore"):
-        factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
+    factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
     if not np.all(np.isfinite(factor)):
         return None
     lead = (1, channels) if is_turned else (channels,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 
 from mizzen.diagnostics import Origin, fail
@@ -16,7 +16,7 @@ from mizzen.frontends.onnx.wire import Message
 
 MOST_NESTED = 24
 """Functions and branches in one another."""
-MOST_NODES = 300_000
+MOST_NODES = 200_000
 """Nodes of a network once its functions stand where they are called."""
 
 FunctionKey = tuple[str, str, str]
@@ -35,7 +35,7 @@ class Body:
     """
 
     messages: list[Message]
-    names: dict[str, str]
+    names: MutableMapping[str, str]
     index: int | None
     opsets: Mapping[str, int]
     given: Given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ class Subgraph:
     """A graph that is an attribute of a node, and what names outside of it mean there."""
 
     message: Message
-    names: Mapping[str, str]
+    names: MutableMapping[str, str]
 
 
 @dataclass(eq=False)
@@ -39,13 +39,15 @@ class Draft:
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     narrow: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     known: set[str] = field(default_factory=set[str])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def fresh(self, hint: str) -> str:
         """Make a name that no tensor has."""
-        name, number = hint, 0
+        name, number = hint, self._numbers.get(hint, 0)
         while not name or name in self.known:
             number += 1
             name = f"{hint}:{number}"
+        self._numbers[hint] = number
         self.known.add(name)
         return name
 

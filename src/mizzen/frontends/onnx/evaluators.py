@@ -125,8 +125,10 @@ def _constant_of_shape(node: Node, inputs: Inputs, types: Types) -> Sequence[Arr
 
 
 def _range(node: Node, inputs: Inputs, types: Types) -> Sequence[Array]:
-    start, delta = _needed(inputs, 0).reshape(()), _needed(inputs, 2).reshape(())
+    start, end, delta = (_needed(inputs, place).reshape(()) for place in range(3))
     (count,) = _type(types).shape
+    if start.dtype.kind in "iu" and len(range(int(start), int(end), int(delta))) != count:
+        raise ValueError(f"{start} to {end} by {delta}")
     return [(start + np.arange(count, dtype=start.dtype) * delta).astype(start.dtype)]
 
 

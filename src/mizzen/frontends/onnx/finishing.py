@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mizzen.diagnostics import Origin
 from mizzen.frontends.onnx.batch_norms import folded_norms
 from mizzen.frontends.onnx.draft import changed, made
@@ -22,7 +24,9 @@ def finished(
             message = f'output "{name}" must be made by a node, and is made by none'
             raise wrong(Origin(model=draft.file, name=name), message)
     nodes = needed(_named(walk, inputs, outputs), outputs)
-    nodes = integers_moved(folded_norms(nodes, outputs, draft), inputs, outputs, draft)
+    with np.errstate(all="ignore"):
+        nodes = folded_norms(nodes, outputs, draft)
+    nodes = integers_moved(nodes, inputs, outputs, draft)
     used = {name for node in nodes for name in node.inputs} | set(outputs)
     constants = {name: value for name, value in draft.constants.items() if name in used}
     made_here = {name for node in nodes for name in node.outputs if name}
@@ -38,6 +42,7 @@ def finished(
 
 def _named(walk: Normalising, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> list[Node]:
     """Let nodes make outputs by their names, which may be other names of what nodes made."""
+    makers = {name: node for node in walk.nodes for name in node.outputs}
     taken = set(outputs) | set(inputs) | set(walk.draft.constants)
     renamed: dict[str, str] = {}
     copies: list[Node] = []
@@ -46,21 +51,15 @@ def _named(walk: Normalising, inputs: tuple[str, ...], outputs: tuple[str, ...])
         if source == name or name in walk.draft.constants:
             continue
         if source in taken or source in renamed:
-            copies.append(_copy(walk, source, name))
+            copies.append(
+                made(walk.copies.get(name) or makers[source], "Identity", (source,), (name,))
+            )
         else:
             renamed[source] = name
             walk.draft.types[name] = walk.draft.types[source]
     if not renamed and not copies:
         return walk.nodes
     return [_with_names(node, renamed) for node in (*walk.nodes, *copies)]
-
-
-def _copy(walk: Normalising, source: str, name: str) -> Node:
-    node = walk.copies.get(name)
-    if node is None:
-        maker = next(node for node in walk.nodes if source in node.outputs)
-        return made(maker, "Identity", (source,), (name,))
-    return made(node, "Identity", (source,), (name,))
 
 
 def _with_names(node: Node, names: dict[str, str]) -> Node:

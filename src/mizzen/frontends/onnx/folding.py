@@ -43,12 +43,12 @@ class Folding:
         evaluator = EVALUATORS[node.kind]
         if any(type is None for type in types) and not evaluator.is_open:
             return None
+        size = self._size(node, types)
         if steps_of(node, inputs, types) > MOST_STEPS:
             return None
-        self._take(node, types)
+        self.bytes += size
         try:
-            with np.errstate(all="ignore"):
-                results = evaluator.function(node, inputs, types)
+            results = evaluator.function(node, inputs, types)
         except (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError) as error:
             text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise self.draft.wrong(node, f"must have inputs that fit each other: {text}") from None
@@ -65,14 +65,16 @@ class Folding:
             raise self.draft.wrong(node, rule)
         return np.ascontiguousarray(result.astype(type.dtype, copy=False)).reshape(type.shape)
 
-    def _take(self, node: Node, types: Sequence[TensorType | None]) -> None:
+    def _size(self, node: Node, types: Sequence[TensorType | None]) -> int:
+        """Say how many bytes results take, if they are few enough."""
         sizes = [prod(type.shape) * type.dtype.itemsize for type in types if type is not None]
-        self.bytes += sum(sizes)
-        if self.bytes > MOST_BYTES:
+        total = self.bytes + sum(sizes)
+        if total > MOST_BYTES:
             raise fail(
                 "E192",
                 f"constants that are computed when reading must take at most {MOST_BYTES:,} bytes, "
-                f"and take {self.bytes:,} with this one",
+                f"and take {total:,} with this one",
                 origin=self.draft.origin(node),
                 help="export the network with its constants folded, or without this operator",
             )
+        return sum(sizes)

@@ -16,6 +16,7 @@ import numpy as np
 
 from mizzen.frontends.onnx.draft import Draft, changed, has, made
 from mizzen.frontends.onnx.model import Node
+from mizzen.frontends.onnx.tensors import NUMBER_OF
 
 Form = Callable[[Node, Draft], list[Node]]
 
@@ -23,7 +24,13 @@ Form = Callable[[Node, Draft], list[Node]]
 def modern(node: Node, opset: int, draft: Draft) -> list[Node]:
     """Bring a node of a version to the newest form: one node, or several in order."""
     until, form = FORMS.get(node.kind, (0, None))
-    return [node] if form is None or opset >= until else form(node, draft)
+    parts = [node] if form is None or opset >= until else form(node, draft)
+    return [whole for part in parts for whole in _whole(part, draft)]
+
+
+def _whole(node: Node, draft: Draft) -> list[Node]:
+    """Say what a node leaves to be understood from its inputs."""
+    return WHOLE[node.kind](node, draft) if node.kind in WHOLE else [node]
 
 
 def _integers(draft: Draft, node: Node, name: str, values: Any) -> str:
@@ -208,6 +215,59 @@ def _dft(node: Node, draft: Draft) -> list[Node]:
 def _scatter(node: Node, draft: Draft) -> list[Node]:
     return [changed(node, kind="ScatterElements")]
 
+
+def _pads_of_all(node: Node, draft: Draft) -> list[Node]:
+    """Pad all dimensions, where some are chosen."""
+    axes, pads = draft.input_value(node, 3), draft.input_value(node, 1)
+    if axes is None or pads is None:
+        return [node]
+    rank = len(draft.shape(node.inputs[0]))
+    chosen = axes.reshape(-1)
+    if pads.size != 2 * chosen.size or np.any(chosen < -rank) or np.any(chosen >= rank):
+        raise draft.wrong(node, "must have two pads for each of its axes, and has others")
+    every = np.zeros((2, rank), np.int64)
+    every[:, chosen] = pads.reshape(2, -1)
+    value = node.inputs[2] if has(node, 2) else ""
+    name = _integers(draft, node, "pads", every.reshape(-1))
+    return [
+        changed(node, inputs=(node.inputs[0], name, value) if value else (node.inputs[0], name))
+    ]
+
+
+def _squeezed_axes(node: Node, draft: Draft) -> list[Node]:
+    if has(node, 1):
+        return [node]
+    axes = [place for place, extent in enumerate(draft.shape(node.inputs[0])) if extent == 1]
+    return [changed(node, inputs=(node.inputs[0], _integers(draft, node, "axes", axes)))]
+
+
+def _cast_like(node: Node, draft: Draft) -> list[Node]:
+    to = NUMBER_OF[draft.types[node.inputs[1]].dtype]
+    return [changed(node, kind="Cast", inputs=node.inputs[:1], to=to)]
+
+
+def _parts(node: Node, draft: Draft) -> list[Node]:
+    """Say the sizes of parts that are only counted, of which the last may be smaller."""
+    count: int = node.attributes.get("num_outputs", 0)
+    if has(node, 1) or count < 1:
+        return [node]
+    shape = draft.shape(node.inputs[0])
+    axis: int = node.attributes.get("axis", 0)
+    if not -len(shape) <= axis < len(shape) or count != len(node.outputs):
+        raise draft.wrong(node, "must have an axis, and as many outputs as it says, and has not")
+    size = -(-shape[axis] // count)
+    sizes = [max(0, min(size, shape[axis] - size * place)) for place in range(count)]
+    name = _integers(draft, node, "split", sizes)
+    return [changed(node, inputs=(node.inputs[0], name), without=("num_outputs",))]
+
+
+WHOLE: Mapping[str, Form] = {
+    "CastLike": _cast_like,
+    "Pad": _pads_of_all,
+    "Split": _parts,
+    "Squeeze": _squeezed_axes,
+}
+"""What makes a node say what it leaves to be understood."""
 
 _AXES = _as_input("axes")
 

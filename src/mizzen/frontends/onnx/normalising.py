@@ -7,7 +7,9 @@ apart, constants computed and types of results inferred in one walk, and each er
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -31,9 +33,10 @@ from mizzen.frontends.onnx.folding import Folding
 from mizzen.frontends.onnx.forms import modern
 from mizzen.frontends.onnx.model import ONNX, Array, Node, TensorType
 from mizzen.frontends.onnx.moving import MOVES
+from mizzen.frontends.onnx.operands import require_operands
 from mizzen.frontends.onnx.ordering import ordered, origin_of
 from mizzen.frontends.onnx.parameters import require_parameters
-from mizzen.frontends.onnx.schemas import Schemas
+from mizzen.frontends.onnx.schemas import Schemas, require_opset
 from mizzen.frontends.onnx.wire import Message
 
 
@@ -97,14 +100,15 @@ class Normalising:
         require_taken(node, self.draft)
         if any(isinstance(value, Subgraph) for value in node.attributes.values()):
             raise self.draft.refused(node, "must have no graph within, and has one")
-        if node.domain == ONNX:
-            parts = modern(node, body.opset, self.draft)
+        # Numbers may be of any size: what overflows is infinite, as where the network runs.
+        with np.errstate(all="ignore"):
+            parts = [node]
+            if node.domain == ONNX:
+                self._schemas.check(node, body.opset)
+                parts = modern(node, body.opset, self.draft)
             for part in parts:
                 for piece in plain(part, self.draft):
                     self._settle(piece)
-        else:
-            for piece in plain(node, self.draft):
-                self._settle(piece)
 
     def _require_known(self, node: Node) -> None:
         for name in node.inputs:
@@ -113,22 +117,21 @@ class Normalising:
 
     def _settle(self, node: Node) -> None:
         """Take a node of the newest form: drop, fold or keep it."""
-        if self._is_gone(node):
-            return
         if node.domain != ONNX:
             self._keep(node, self._declared(node))
             return
-        self._schemas.check(node)
+        self._schemas.check(node, self.draft.opset)
+        if self._is_gone(node):
+            return
         if node.kind in ("QuantizeLinear", "DequantizeLinear"):
             node = require_parameters(node, self.draft)
+        require_operands(node, self.draft)
         types = self._schemas.results(node)
         if not self._folded(node, types):
             self._keep(node, self._whole(node, types))
 
     def _is_gone(self, node: Node) -> bool:
         """Take what computes nothing: constants, and tensors under another name."""
-        if node.domain != ONNX:
-            return False
         match node.kind:
             case "Constant":
                 self._define(node, _constant(node, self.draft))
@@ -254,7 +257,7 @@ class Normalising:
         type = types[0]
         if reader is None or node.kind not in MOVES or type is None:
             return False
-        axis = _moved_axis(node, reader, self.draft)
+        axis = _moved_axis(node, reader, type, self.draft)
         if axis is None:
             return False
         integers = self.draft.constants[reader.inputs[0]]
@@ -283,8 +286,15 @@ class Normalising:
         results = [row.get("name", "") for row in graph.message.get("output", ())]
         if len(results) != len(node.outputs):
             raise self.draft.wrong(node, "must have as many outputs as its branch, and has others")
-        inner = Body(graph.message.get("node", []), dict(graph.names), node.index, body.opsets,
-                     body.given, body.depth + 1, node.name)  # fmt: skip
+        inner = Body(
+            graph.message.get("node", []),
+            ChainMap({}, graph.names),
+            node.index,
+            body.opsets,
+            body.given,
+            body.depth + 1,
+            node.name,
+        )
         require_depth(inner, self.draft.origin(node))
         self.define(constants_of(graph.message, self.beside, self.draft.file), inner)
         self.body(inner, results)
@@ -303,6 +313,7 @@ class Normalising:
         inner = Body(function.get("node", []), names, node.index, opsets, given,
                      body.depth + 1, node.name)  # fmt: skip
         require_depth(inner, self.draft.origin(node))
+        require_opset(inner.opset, self.draft.file, self.draft.origin(node))
         results = list(function.get("output", ()))
         self.body(inner, results)
         self._bring_out(node, [inner.names.get(name, "") for name in results])
@@ -349,7 +360,7 @@ _CONSTANT_TYPES: Mapping[str, type[np.float32 | np.int64] | None] = {
 }  # fmt: skip
 
 
-def _moved_axis(node: Node, reader: Node, draft: Draft) -> int | None:
+def _moved_axis(node: Node, reader: Node, moved: TensorType, draft: Draft) -> int | None:
     """Say along which axis scales lie once the elements are moved; None where they do not."""
     shape = draft.shape(reader.inputs[0])
     axis = reader.attributes.get("axis", 1)
@@ -359,4 +370,6 @@ def _moved_axis(node: Node, reader: Node, draft: Draft) -> int | None:
     if node.kind == "Transpose":
         order = node.attributes.get("perm") or tuple(reversed(range(len(shape))))
         return order.index(axis) if axis in order else None
-    return None
+    before = prod(shape[:axis])
+    places = [place for place, extent in enumerate(moved.shape) if extent == shape[axis]]
+    return next((place for place in places if prod(moved.shape[:place]) == before), None)

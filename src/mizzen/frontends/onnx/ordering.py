@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 
 from mizzen.diagnostics import MizzenError, Origin
 from mizzen.frontends.onnx.tensors import wrong
@@ -49,22 +49,23 @@ def _captured(graph: Message) -> set[str]:
 
 
 def ordered(
-    messages: Sequence[Message], available: Iterable[str], wanted: Collection[str], file: str
+    messages: Sequence[Message], available: Container[str], wanted: Collection[str], file: str
 ) -> list[tuple[int, Message]]:
     """Put nodes in an order in which each has its inputs, near to the file's; with their places.
 
     Nodes that none of the `wanted` tensors needs are left out. Raises E190 for a tensor that two
     nodes make, one that is missing, and nodes that need one another in a circle.
     """
-    makers = _makers(messages, set(available), file)
+    makers = _makers(messages, available, file)
     needs = [needed_by(message) for message in messages]
     used = _used(needs, makers, wanted)
-    known = set(available)
     waiting: dict[int, int] = {}
     users: dict[int, list[int]] = {}
     for place in sorted(used):
         behind = {makers[name] for name in needs[place] if name in makers}
-        missing = sorted(name for name in needs[place] if name not in makers and name not in known)
+        missing = sorted(
+            name for name in needs[place] if name not in makers and name not in available
+        )
         if missing:
             raise _missing(missing[0], origin_of(file, place, messages[place]))
         waiting[place] = len(behind)
@@ -95,7 +96,7 @@ def _sorted(
         )
 
 
-def _makers(messages: Sequence[Message], known: set[str], file: str) -> dict[str, int]:
+def _makers(messages: Sequence[Message], known: Container[str], file: str) -> dict[str, int]:
     makers: dict[str, int] = {}
     for place, message in enumerate(messages):
         for name in message.get("output", ()):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.diagnostics import MizzenError, Origin
 from mizzen.frontends.onnx.bodies import Body, constants_of, key_of, opsets_of
 from mizzen.frontends.onnx.draft import Draft
 from mizzen.frontends.onnx.external import Beside
@@ -20,12 +20,10 @@ from mizzen.frontends.onnx.finishing import finished
 from mizzen.frontends.onnx.model import ONNX, Model, TensorType
 from mizzen.frontends.onnx.normalising import Normalising
 from mizzen.frontends.onnx.recognising import is_onnx
-from mizzen.frontends.onnx.schemas import FORMS, newest_opset, require_onnx
+from mizzen.frontends.onnx.schemas import FORMS, require_onnx, require_opset
 from mizzen.frontends.onnx.shapes import Binding, Shapes
 from mizzen.frontends.onnx.tensors import wrong
 from mizzen.frontends.onnx.wire import Message, parse
-
-OLDEST_OPSET = 7
 
 __all__ = ["is_onnx", "read", "require_onnx"]
 
@@ -46,7 +44,8 @@ def read(data: bytes, name: str, folder: Path | None = None, shapes: Shapes | No
     if graph is None:
         raise wrong(Origin(model=name), f"{name} must have a graph, and has none")
     opsets = opsets_of(message.get("opset_import", []))
-    opset = _require_opset(opsets.get(ONNX, FORMS if opsets else 1), name)
+    opset = opsets.get(ONNX, FORMS if opsets else 1)
+    require_opset(opset, name, Origin(model=name))
     draft = Draft(name, max(opset, FORMS))
     beside = Beside(folder)
     constants = constants_of(graph, beside, name)
@@ -74,20 +73,6 @@ def _reminding(said: Sequence[str]) -> Generator[None]:
         if diagnostic.code != "E190" or diagnostic.help is not None or not said:
             raise
         raise MizzenError(replace(diagnostic, help="; ".join(said))) from None
-
-
-def _require_opset(opset: int, name: str) -> int:
-    newest = newest_opset()
-    if not OLDEST_OPSET <= opset <= newest:
-        raise fail(
-            "E194",
-            f"{name} must be of opset {OLDEST_OPSET} to {newest}, and is of {opset}",
-            origin=Origin(model=name),
-            help="export the network with another opset"
-            if opset < OLDEST_OPSET
-            else "pip install --upgrade onnx, or export the network with an older opset",
-        )
-    return opset
 
 
 def _named(inputs: list[Message], name: str) -> list[Message]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.onnx.draft import Draft
 from mizzen.frontends.onnx.model import Array, Node, TensorType
 from mizzen.frontends.onnx.tensors import NUMBER_OF, OTHERS, require_extents
@@ -21,6 +21,8 @@ from mizzen.frontends.onnx.tensors import NUMBER_OF, OTHERS, require_extents
 MOST_KNOWN = 256
 """Elements of a constant whose values shape inference is told."""
 
+OLDEST = 7
+"""The oldest version of ONNX's operators that is read."""
 FORMS = 21
 """The version of ONNX's operators whose forms nodes are brought to."""
 
@@ -34,6 +36,10 @@ _ATTRIBUTE_TYPES: Mapping[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
+_OF_TYPES_ALONE = ("QuantizeLinear", "DequantizeLinear")
+"""Operators whose results' extents no value says."""
+
+
 def require_onnx() -> None:
     """Raise E193 where the package `onnx` is not installed."""
     if importlib.util.find_spec("onnx") is None:
@@ -44,11 +50,20 @@ def require_onnx() -> None:
         )
 
 
-def newest_opset() -> int:
-    """Say the newest version of ONNX's operators that the installed package knows."""
+def require_opset(opset: int, subject: str, origin: Origin) -> None:
+    """Raise E194 for a version of ONNX's operators that is too old, or newer than `onnx` is."""
     import onnx.defs
 
-    return onnx.defs.onnx_opset_version()
+    newest = onnx.defs.onnx_opset_version()
+    if not OLDEST <= opset <= newest:
+        raise fail(
+            "E194",
+            f"{subject} must be of opset {OLDEST} to {newest}, and is of {opset}",
+            origin=origin,
+            help="export the network with another opset"
+            if opset < OLDEST
+            else "pip install --upgrade onnx, or export the network with an older opset",
+        )
 
 
 def oldest_opset(node: Node, opset: int, types: Sequence[TensorType | None]) -> int:
@@ -71,11 +86,20 @@ def oldest_opset(node: Node, opset: int, types: Sequence[TensorType | None]) -> 
 
 def _takes(schema: Any, place: int, type: TensorType | None) -> bool:
     formal = schema.inputs[min(place, len(schema.inputs) - 1)]
-    return type is None or _type_name(type.dtype.name) in formal.types
+    return type is None or _type_name(type.dtype) in formal.types
 
 
-def _type_name(name: str) -> str:
-    return f"tensor({_TYPE_NAMES.get(name, name)})"
+def _type_name(dtype: np.dtype[Any]) -> str:
+    return f"tensor({_TYPE_NAMES.get(dtype.name, dtype.name)})"
+
+
+def _attribute_types(node: Node) -> tuple[Any, ...]:
+    """Say which attributes a node has, and of which types; lists hold one type each."""
+    types: list[Any] = []
+    for name, value in node.attributes.items():
+        parts = cast("tuple[Any, ...]", value if isinstance(value, tuple) else ())
+        types += [name, value.__class__, parts[0].__class__ if parts else None]
+    return tuple(types)
 
 
 def _schema(kind: str, opset: int) -> Any:
@@ -93,29 +117,51 @@ class Schemas:
     """Types of results, by the schemas of one version; what was asked once is remembered."""
 
     draft: Draft
-    _schemas: dict[str, Any] = field(default_factory=dict[str, Any])
+    _schemas: dict[tuple[str, int], Any] = field(default_factory=dict[tuple[str, int], Any])
     _types: dict[TensorType, Any] = field(default_factory=dict[TensorType, Any])
+    _results: dict[Any, list[TensorType | None]] = field(
+        default_factory=dict[Any, "list[TensorType | None]"]
+    )
     _checked: set[Any] = field(default_factory=set[Any])
 
-    def schema(self, node: Node) -> Any:
-        """Look up an operator; E194 where this version has none of the name."""
-        if node.kind not in self._schemas:
-            self._schemas[node.kind] = _schema(node.kind, self.draft.opset)
-        if self._schemas[node.kind] is None:
+    def schema(self, node: Node, opset: int) -> Any:
+        """Look up an operator; E194 where a version has none of the name."""
+        key = node.kind, opset
+        if key not in self._schemas:
+            self._schemas[key] = _schema(*key)
+        if self._schemas[key] is None:
             raise self.draft.refused(
                 node,
-                f"must be an operator of ONNX {self.draft.opset}, and is none",
-                "export the network with ONNX's own operators of version 7 or later",
+                f"must be an operator of opset {opset} of ONNX, and is none",
+                "export the network with ONNX's own operators",
             )
-        return self._schemas[node.kind]
+        return self._schemas[key]
 
-    def check(self, node: Node) -> None:
-        """Hold a node's attributes, and types of its inputs, against its schema; E190."""
-        schema = self.schema(node)
+    def check(self, node: Node, opset: int) -> None:
+        """Hold a node's attributes, and types of its inputs, against the schema of a version.
+
+        Raises E190 for what is missing or of another type, E194 for what is not known.
+        """
+        dtypes = tuple(self.draft.types[name].dtype if name else None for name in node.inputs)
+        key = node.kind, opset, dtypes, len(node.outputs), _attribute_types(node)
+        if key in self._checked:
+            return
+        schema = self.schema(node, opset)
+        self._check_attributes(node, schema, opset)
+        for what, count, least, most in (
+            ("inputs", len(node.inputs), schema.min_input, schema.max_input),
+            ("outputs", len(node.outputs), schema.min_output, schema.max_output),
+        ):
+            if not least <= count <= most:
+                raise self.draft.wrong(node, f"must have {least} to {most} {what}, and has {count}")
+        self._check_types(node, schema, dtypes)
+        self._checked.add(key)
+
+    def _check_attributes(self, node: Node, schema: Any, opset: int) -> None:
         for name, value in node.attributes.items():
             known = schema.attributes.get(name)
             if known is None:
-                rule = f'must have attributes of ONNX {self.draft.opset}, and "{name}" is none'
+                rule = f'must have attributes of opset {opset}, and "{name}" is none'
                 raise self.draft.refused(node, rule)
             wanted = _ATTRIBUTE_TYPES.get(known.type.name)
             if wanted is not None and not isinstance(value, wanted):
@@ -126,58 +172,71 @@ class Schemas:
         for name, known in schema.attributes.items():
             if known.required and name not in node.attributes:
                 raise self.draft.wrong(node, f'must have the attribute "{name}", and has none')
-        if not schema.min_input <= len(node.inputs) <= schema.max_input:
-            limits = f"{schema.min_input} to {schema.max_input} inputs"
-            raise self.draft.wrong(node, f"must have {limits}, and has {len(node.inputs)}")
-        if not schema.min_output <= len(node.outputs) <= schema.max_output:
-            limits = f"{schema.min_output} to {schema.max_output} outputs"
-            raise self.draft.wrong(node, f"must have {limits}, and has {len(node.outputs)}")
-        self._check_types(node, schema)
 
-    def _check_types(self, node: Node, schema: Any) -> None:
-        types = tuple(
-            None if not name else self.draft.types[name].dtype.name for name in node.inputs
-        )
-        if (node.kind, types) in self._checked:
-            return
+    def _check_types(self, node: Node, schema: Any, dtypes: Sequence[np.dtype[Any] | None]) -> None:
         allowed = {
             row.type_param_str: set(row.allowed_type_strs) for row in schema.type_constraints
         }
         bound: dict[str, str] = {}
-        for place, name in enumerate(types):
+        for place, dtype in enumerate(dtypes):
             formal = schema.inputs[min(place, len(schema.inputs) - 1)]
-            if name is None:
+            if dtype is None:
                 if formal.option.name == "Single":
                     raise self.draft.wrong(node, f"must have an input {formal.name}, and has none")
                 continue
-            text = _type_name(name)
+            text = _type_name(dtype)
             choices = allowed.get(formal.type_str, {formal.type_str})
             homogeneous = formal.is_homogeneous and formal.type_str in allowed
             first = bound.setdefault(formal.type_str, text) if homogeneous else text
             if text not in choices or first != text:
                 rule = f"must have an input {formal.name} of a type that it takes"
-                said = f"{name} does not fit" if first == text else f"has {first[7:-1]} and {name}"
+                said = (
+                    f"{dtype} does not fit" if first == text else f"has {first[7:-1]} and {dtype}"
+                )
                 raise self.draft.wrong(node, f"{rule}, and {said}")
-        self._checked.add((node.kind, types))
 
     def results(self, node: Node) -> list[TensorType | None]:
         """Infer the types of a node's results; None where extents depend on values.
 
         Raises E190 where the schema says that the node is wrong, E194 for types that no step takes.
         """
-        import onnx
+        values = self._told(node)
+        attributes = tuple(node.attributes.items())
+        key = (
+            node.kind,
+            tuple(
+                (self.draft.types[name], name in values) if name else None for name in node.inputs
+            ),
+            tuple(bool(name) for name in node.outputs),
+            attributes,
+            tuple(value.tobytes() for value in values.values()),
+        )
+        if any(isinstance(value, np.ndarray) for _, value in attributes):
+            return self._inferred(node, values)
+        if key not in self._results:
+            self._results[key] = self._inferred(node, values)
+        return self._results[key]
 
-        schema = self.schema(node)
-        inputs = {name: self._type(self.draft.types[name]) for name in node.inputs if name}
-        values = {
-            name: self._tensor(value)
-            for name in inputs
+    def _told(self, node: Node) -> dict[str, Array]:
+        """Look up the inputs whose values may say extents: small constants."""
+        if node.kind in _OF_TYPES_ALONE:
+            return {}
+        return {
+            name: value
+            for name in node.inputs
             if (value := self.draft.value(name)) is not None and value.size <= MOST_KNOWN
         }
+
+    def _inferred(self, node: Node, values: Mapping[str, Array]) -> list[TensorType | None]:
+        import onnx
+
+        schema = self.schema(node, self.draft.opset)
+        inputs = {name: self._type(self.draft.types[name]) for name in node.inputs if name}
+        tensors = {name: tensor_message("", value) for name, value in values.items()}
         opset = onnx.OperatorSetIdProto(domain="", version=self.draft.opset)
         try:
             results = onnx.shape_inference.infer_node_outputs(
-                schema, node_message(node), inputs, values, opset_imports=[opset]
+                schema, node_message(node), inputs, tensors, opset_imports=[opset]
             )
         except MemoryError:
             raise
@@ -216,9 +275,6 @@ class Schemas:
                 NUMBER_OF[type.dtype], type.shape
             )
         return self._types[type]
-
-    def _tensor(self, value: Array) -> Any:
-        return tensor_message("", value)
 
 
 def tensor_message(name: str, value: Array) -> Any:

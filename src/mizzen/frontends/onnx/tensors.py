@@ -67,14 +67,13 @@ def require_extents(dims: tuple[int, ...], subject: str, origin: Origin) -> int:
     """Check extents; how many elements they span."""
     if any(extent < 0 for extent in dims):
         raise wrong(origin, f"{subject} must have extents from 0, and has {list(dims)[:8]}")
+    if len(dims) > MOST_RANK:
+        rule = f"{subject} must have at most {MOST_RANK} dimensions"
+        raise fail("E192", f"{rule}, and has {len(dims)}", origin=origin)
     count = prod(dims)
-    if len(dims) > MOST_RANK or count > MOST_ELEMENTS or any(d > MOST_ELEMENTS for d in dims):
-        raise fail(
-            "E192",
-            f"{subject} must have at most {MOST_RANK} dimensions and {MOST_ELEMENTS:,} elements, "
-            f"and has {len(dims)} and {count:,}",
-            origin=origin,
-        )
+    if max(count, *dims, 0) > MOST_ELEMENTS:
+        rule = f"{subject} must have at most {MOST_ELEMENTS:,} elements"
+        raise fail("E192", f"{rule}, and is of {list(dims)}", origin=origin)
     return count
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from mizzen.diagnostics import Origin, fail
 from mizzen.frontends.onnx.model import ONNX, Model, Node, TensorType
 from mizzen.frontends.onnx.schemas import (
+    OLDEST,
     input_message,
     node_message,
     oldest_opset,
@@ -16,9 +17,6 @@ from mizzen.frontends.onnx.schemas import (
 
 IR_VERSION = 10
 """Of the file's format: the oldest that has all types of opset 21."""
-
-OLDEST = 7
-"""Of ONNX's operators, where nothing says more."""
 
 MOST_BYTES = (1 << 31) - (1 << 20)
 """What a message of protobuf may have."""

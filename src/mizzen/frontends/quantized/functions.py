@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mizzen.frontends.quantized.scales import typed
-from mizzen.frontends.quantized.tables import tables_of, wide_table, wide_target
+from mizzen.frontends.quantized.scales import rescale, typed
+from mizzen.frontends.quantized.tables import STEP, tables_of, wide_table, wide_target
 from mizzen.frontends.quantized.terms import Array, Real, Target
 from mizzen.frontends.refusal import RefusedError
 from mizzen.graph import DType, Value
@@ -36,7 +36,9 @@ def in_steps(reals: Array, target: Target) -> Array:
 def function_of(
     b: Builder, x: Real, function: Function, target: Target, steps: Steps = in_steps
 ) -> Value:
-    """Add the table of a function; 8 bits go in and come out alike, 16 bits come out wider.
+    """Add the table of a function.
+
+    8 bits come out as they go in, exactly, or as 16 bits, rounded once.
 
     steps  how the front-end's quantiser brings real numbers to a scale
     """
@@ -48,6 +50,13 @@ def function_of(
         case DType.INT8, DType.INT8:
             entries = _rounded(curve(np.arange(-128, 128), target), target)
             return narrow_table(b, x, entries, target)
+        case DType.INT8, DType.INT16:
+            # Each of the 8-bit integers has an entry of the 16-bit table.
+            spread = Real(rescale(b, x.value, STEP, DType.INT16, (x.zero_point, 0)))
+            places = np.arange(-256, 257)
+            entries = curve((places + x.zero_point).clip(-128, 127), wide_target(target))
+            tables = tables_of(lambda points: np.interp(points / STEP, places, entries), target)
+            return wide_table(b, spread, tables, target)
         case DType.INT16, _:
             wide = wide_target(target)
             return wide_table(b, x, tables_of(lambda points: curve(points, wide), target), target)

@@ -50,6 +50,11 @@ def gru(layer: Recurrence, first: Real) -> Real:
     return _sequence(layer, first, _gru_step)
 
 
+def gru_reset_first(layer: Recurrence, first: Real) -> Real:
+    """Return what `gru` does, with a reset gate that multiplies the hidden state."""
+    return _sequence(layer, first, _gru_reset_first_step)
+
+
 def rnn(layer: Recurrence, first: Real, function: Function) -> Real:
     """Return the sequence of hidden states, a function of the gates."""
 
@@ -88,10 +93,32 @@ def _gru_step(layer: Recurrence, step: Real, hidden: Real) -> Real:
     both = layer.sum(layer.gate(step, 0, 2), layer.gate(recurrent, 0, 2), "gates")
     opened = layer.table(both, sigmoid, "sigmoid")
     reset = layer.product(layer.gate(opened, 0), layer.gate(recurrent, 2), "gates")
-    new = layer.table(layer.sum(layer.gate(step, 2), reset, "gates"), np.tanh, "tanh")
+    return _gru_mixed(layer, layer.gate(step, 2), reset, layer.gate(opened, 1), hidden)
+
+
+def _gru_reset_first_step(layer: Recurrence, step: Real, hidden: Real) -> Real:
+    """One step."""
+    both = layer.sum(layer.gate(step, 0, 2), layer.recurrent(hidden, 0, 2), "gates")
+    opened = layer.table(both, sigmoid, "sigmoid")
+    kept = layer.product(layer.gate(opened, 0), hidden, "hidden")
+    product = layer.recurrent(kept, 2, 1)
+    return _gru_mixed(layer, layer.gate(step, 2), product, layer.gate(opened, 1), hidden)
+
+
+def _gru_mixed(layer: Recurrence, given: Real, product: Real, update: Real, hidden: Real) -> Real:
+    """Return the new numbers, and of the old ones as much as the update gate lets through."""
+    new = layer.table(layer.sum(given, product, "gates"), np.tanh, "tanh")
     change = layer.combined("SUB", hidden, new, "difference")
-    change = layer.product(layer.gate(opened, 1), change, "difference")
-    return layer.sum(new, change, "hidden")
+    return layer.sum(new, layer.product(update, change, "difference"), "hidden")
+
+
+@dataclass(frozen=True, eq=False)
+class _Weights:
+    """The constants of some gates: the weight, the bias in the sums' units, and the scales."""
+
+    kernel: Value
+    bias: Value
+    scales: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,20 +142,8 @@ class Recurrence:
     is_reversed: bool
     tables: dict[Any, Tables] = field(default_factory=dict[Any, Tables])
     """Tables of 16 bits by function, scale and grid: all steps have the same."""
-
-    @cached_property
-    def weight(self) -> Value:
-        """The weight, the same constant in every step."""
-        return self.b.constant(self.integers[:, None, None, :], DType.INT8)
-
-    @cached_property
-    def offsets(self) -> Value:
-        """The bias in the unit of the products' sums."""
-        outputs, _ = self.integers.shape
-        bias = np.zeros(outputs) if self.bias is None else self.bias
-        hidden = self.targets["hidden"]
-        steps = np.rint(bias / (self.scales * hidden.scale)).astype(np.int64)
-        return self.b.constant(steps, ACCUMULATORS[hidden.dtype])
+    weights: dict[Any, _Weights] = field(default_factory=dict[Any, _Weights])
+    """The constants of gates: all steps have the same."""
 
     @property
     def width(self) -> int:
@@ -167,21 +182,34 @@ class Recurrence:
         joined = concat(self.b, ordered, axis=1)
         return Real(reshape(self.b, joined, (len(ordered), batch, width)))
 
-    def recurrent(self, hidden: Real) -> Real:
-        """Multiply the hidden state by the weight."""
-        b = self.b
+    def recurrent(self, hidden: Real, index: int = 0, count: int | None = None) -> Real:
+        """Multiply the hidden state by the weight of some gates, all of them if not said."""
+        b, weights = self.b, self._weights(index, count)
         value = b(
             "CONV2D",
             hidden.value,
-            self.weight,
-            self.offsets,
+            weights.kernel,
+            weights.bias,
             b.constant([hidden.zero_point], hidden.value.dtype),
             b.constant([0], DType.INT8),
             acc_type=ACCUMULATORS[hidden.value.dtype],
             **POINTWISE,
         )
         target = self.targets["gates"]
-        return Real(requantize(b, value, self.scales * hidden.scale, target))
+        return Real(requantize(b, value, weights.scales * hidden.scale, target))
+
+    def _weights(self, index: int, count: int | None) -> _Weights:
+        key = (index, count)
+        if key not in self.weights:
+            outputs = slice(index * self.width, count and (index + count) * self.width)
+            hidden, integers = self.targets["hidden"], self.integers[outputs]
+            scales = self.scales if self.scales.size == 1 else self.scales[outputs]
+            bias = np.zeros(len(integers)) if self.bias is None else self.bias[outputs]
+            steps = np.rint(bias / (scales * hidden.scale)).astype(np.int64)
+            kernel = self.b.constant(integers[:, None, None, :], DType.INT8)
+            offsets = self.b.constant(steps, ACCUMULATORS[hidden.dtype])
+            self.weights[key] = _Weights(kernel, offsets, scales)
+        return self.weights[key]
 
     def gate(self, gates: Real, index: int, count: int = 1) -> Real:
         """Return some of the gates."""

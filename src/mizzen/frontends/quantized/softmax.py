@@ -181,7 +181,7 @@ class _Terms:
 
 def _exponentials(b: Builder, distance: Value, octaves: float, bits: int) -> Value:
     """Return 2 to the power of minus `octaves` for each step of a distance, int32 of some bits."""
-    one = 1 << FRACTION_BITS
+    one, octaves = 1 << FRACTION_BITS, min(octaves, OCTAVES_MAXIMUM)
     furthest = int(OCTAVES_MAXIMUM / octaves)
     if furthest < 2 * one:
         distance = b("MINIMUM", distance, number(b, furthest, distance))

@@ -1,10 +1,4 @@
-"""Moving elements: shapes, order, parts, copies, borders. The numbers stay what they are.
-
-First what moves the elements of the graph's tensors, with images and windows over them; the
-quantisation goes along. Then PyTorch's operators. At most four dimensions at a time are transposed,
-and borders are made of slices: more dimensions, and REVERSE, the NPU has not.
-Ref: TOSA 1.0, 2.10 data layout operators.
-"""
+"""Operators that move elements: shapes, order, parts, copies, borders, for both profiles."""
 
 from __future__ import annotations
 
@@ -20,9 +14,11 @@ from mizzen.frontends.arrangement.movement import (
     put_between,
     reshape,
     rolled,
+    shuffled,
     sliced,
     stepped,
     tiled,
+    unshuffled,
 )
 from mizzen.frontends.torch.call import TRAINING, Call, Move, Term
 from mizzen.graph import Value
@@ -260,34 +256,12 @@ def edge_pad(call: Call[Term]) -> Term:
 
 def pixel_shuffle(call: Call[Term]) -> Term:
     """Make pixels of channels: [..., C*r*r, H, W] -> [..., C, H*r, W*r]."""
-    ratio = int(call["upscale_factor"])
-    *front, channels, height, width = call.shape_of("self")
-    planes = prod(front) * channels // ratio**2
-
-    def move(value: Value) -> Value:
-        b = call.b
-        value = reshape(b, value, (planes * ratio, ratio, height, width))
-        value = permuted(b, value, (0, 2, 3, 1))
-        value = reshape(b, value, (planes, ratio, height, width * ratio))
-        return reshape(b, permuted(b, value, (0, 2, 1, 3)), call.shape)
-
-    return call.moved(move)
+    return call.moved(lambda value: shuffled(call.b, value, int(call["upscale_factor"])))
 
 
 def pixel_unshuffle(call: Call[Term]) -> Term:
     """Make channels of pixels: [..., C, H*r, W*r] -> [..., C*r*r, H, W]."""
-    ratio = int(call["downscale_factor"])
-    *front, channels, height, width = call.shape_of("self")
-    planes, lines, columns = prod(front) * channels, height // ratio, width // ratio
-
-    def move(value: Value) -> Value:
-        b = call.b
-        value = reshape(b, value, (planes, lines, ratio, width))
-        value = permuted(b, value, (0, 2, 1, 3))
-        value = reshape(b, value, (planes * ratio, lines, columns, ratio))
-        return reshape(b, permuted(b, value, (0, 3, 1, 2)), call.shape)
-
-    return call.moved(move)
+    return call.moved(lambda value: unshuffled(call.b, value, int(call["downscale_factor"])))
 
 
 def channel_shuffle(call: Call[Term]) -> Term:

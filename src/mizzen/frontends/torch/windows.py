@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from mizzen.frontends.arrangement.movement import Pads, lifted
-from mizzen.frontends.arrangement.windows import Convolution, Window, adaptive, greatest, pooled
+from mizzen.frontends.arrangement.windows import (
+    Convolution,
+    Pair,
+    Pool,
+    Window,
+    adaptive,
+    greatest,
+    pooled,
+)
 from mizzen.frontends.torch.call import Arguments, Call, Term
+from mizzen.graph import Value
 
 
 def convolution_of(call: Call[Any]) -> Convolution:
@@ -26,20 +35,15 @@ def transposed_convolution_of(call: Call[Any]) -> Convolution:
     return Convolution(stride, dilation, pads, int(call["groups"]))
 
 
-def pair(value: Sequence[int] | int, lead: int) -> tuple[int, int]:
-    """Return the numbers for height and width; one dimension is the width."""
+def pair(value: Sequence[int] | int, lead: int | None = None) -> Pair:
+    """Return the numbers for height and width; of one number, `lead` is that for height, if any."""
     items = [value] if isinstance(value, int) else list(value)
     if len(items) == 1:
-        return lead, int(items[0])
+        return (int(items[0]) if lead is None else lead), int(items[0])
     return int(items[0]), int(items[1])
 
 
-def pads_of(
-    padding: Sequence[int] | int | str,
-    spatial: int,
-    kernel: tuple[int, int],
-    dilation: tuple[int, int],
-) -> Pads:
+def pads_of(padding: Sequence[int] | int | str, spatial: int, kernel: Pair, dilation: Pair) -> Pads:
     """Return top, bottom, left, right."""
     if padding == "valid":
         return 0, 0, 0, 0
@@ -63,23 +67,13 @@ def need_batch(call: Arguments, rank: int) -> None:
     )
 
 
-def window_pair(
-    value: Sequence[int] | int, is_line: bool = False, lead: int = 1
-) -> tuple[int, int]:
-    """Return the numbers for height and width; one number is both, or that of one row."""
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        return (lead if is_line else int(items[0])), int(items[0])
-    return int(items[0]), int(items[1])
-
-
 def window_of(call: Call[Any]) -> Window:
     """Take a pool's node apart."""
-    is_line = spatial_of(call) == 1
-    kernel = window_pair(call["kernel_size"], is_line)
-    stride = window_pair(call["stride"], is_line) if call["stride"] else kernel
-    high, wide = window_pair(call["padding"], is_line, 0)
-    dilation = window_pair(call.arguments.get("dilation", 1), is_line)
+    one, none = (1, 0) if spatial_of(call) == 1 else (None, None)
+    kernel = pair(call["kernel_size"], one)
+    stride = pair(call["stride"], one) if call["stride"] else kernel
+    high, wide = pair(call["padding"], none)
+    dilation = pair(call.arguments.get("dilation", 1), one)
     call.need(dilation == (1, 1), "its window is dilated", "pool without dilation")
     return Window(kernel, stride, (high, high, wide, wide))
 
@@ -89,12 +83,25 @@ def spatial_of(call: Call[Any]) -> int:
     return 1 if "1d" in str(call.node.target) else 2
 
 
+def image_of(call: Call[Any], value: Value) -> Value:
+    """Return a pool's input with a dimension for the batch."""
+    return lifted(call.b, value, spatial_of(call) + 2)
+
+
+def by_windows(call: Call[Any], value: Value, pool: Pool, filling: int | None = None) -> Value:
+    """Pool as a node's windows are; padding counts, as a number, only where that is given."""
+    x, window = image_of(call, value), window_of(call)
+    return pooled(call.b, x, window, pool, call.shapes[0], filling)
+
+
+def by_tiles(call: Call[Any], value: Value, pool: Pool) -> Value:
+    """Pool windows that cut an image into as many rows and columns as the result has."""
+    return adaptive(call.b, image_of(call, value), pool, call.shapes[0])
+
+
 def max_pool2d(call: Call[Term]) -> Term:
     """Return the greatest of each window."""
-    b, window, rank = call.b, window_of(call), spatial_of(call) + 2
-    return call.moved(
-        lambda value: pooled(b, lifted(b, value, rank), window, greatest(b), call.shapes[0])
-    )
+    return call.moved(lambda value: by_windows(call, value, greatest(call.b)))
 
 
 def max_pool2d_with_indices(call: Call[Term]) -> tuple[Term, ...]:
@@ -106,7 +113,4 @@ def max_pool2d_with_indices(call: Call[Term]) -> tuple[Term, ...]:
 def adaptive_max_pool2d(call: Call[Term]) -> tuple[Term, ...]:
     """Return the greatest of windows that cut an image into a given number of rows and columns."""
     call.need(call.used <= {0}, "it gives indices", "pool without return_indices")
-    b, rank = call.b, spatial_of(call) + 2
-    return (
-        call.moved(lambda value: adaptive(b, lifted(b, value, rank), greatest(b), call.shapes[0])),
-    )
+    return (call.moved(lambda value: by_tiles(call, value, greatest(call.b))),)

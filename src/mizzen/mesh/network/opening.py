@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mizzen.diagnostics import fail
 from mizzen.graph import Graph, Operation
 
@@ -23,9 +25,13 @@ def open_quantisation(graph: Graph) -> None:
         elif result in graph.outputs and given.dtype.is_integer and given.producer is not None:
             graph.supersede(result, given)
             graph.erase(operation)
-    for operation in graph:
-        if operation.kind == "CUSTOM":
-            raise _without_form(operation)
+    require_form(operation for operation in graph if operation.kind == "CUSTOM")
+
+
+def require_form(operations: Iterable[Operation]) -> None:
+    """Refuse operations that have no integer form, of which the first is named: E506."""
+    for operation in operations:
+        raise _without_form(operation)
 
 
 def _without_form(operation: Operation) -> Exception:

@@ -65,6 +65,8 @@ class Network:
     inputs: dict[str, TensorType] = field(default_factory=dict[str, TensorType])
     outputs: list[str] = field(default_factory=list[str])
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
+    shapes: dict[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Of results, float32, that the package onnx does not infer."""
 
     def input(self, name: str, shape: Sequence[int], dtype: npt.DTypeLike = FLOAT) -> str:
         """Take a tensor."""
@@ -121,6 +123,8 @@ class Network:
              for name, type in self.inputs.items()],
             [onnx.ValueInfoProto(name=name) for name in self.outputs],
             [numpy_helper.from_array(array, name) for name, array in self.constants.items()],
+            value_info=[helper.make_tensor_value_info(name, kind(FLOAT), shape)
+                        for name, shape in self.shapes.items()],
         )  # fmt: skip
         opset = helper.make_opsetid("", self.opset)
         model = helper.make_model(graph, opset_imports=[opset], ir_version=10)

@@ -13,6 +13,7 @@ pytest.importorskip("onnx", reason="ONNX is not installed (pip install '.[onnx]'
 
 from mizzen.graph import Array
 
+from .comparing import integers
 from .networks import Network, Scale, computed, float_model, from_runtime, lowered, on_host
 
 SHAPE = (2, 3, 64)
@@ -26,7 +27,7 @@ class Case:
     """
 
     kind: str
-    inputs: Sequence[Scale | Array]
+    inputs: Sequence[Scale | Array | np.float32]
     result: Scale
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     opset: int = 24
@@ -34,12 +35,6 @@ class Case:
     def __str__(self) -> str:
         named = "".join(f" {name}={value}" for name, value in self.attributes.items())
         return f"{self.kind}{named} {self.result.dtype}"
-
-
-def integers(scale: Scale, shape: Sequence[int], seed: int) -> Array:
-    limit = np.iinfo(scale.dtype)
-    generator = np.random.default_rng(seed)
-    return generator.integers(limit.min, limit.max + 1, shape).astype(scale.dtype)
 
 
 def steps_off(case: Case, shapes: Sequence[Sequence[int]] | None = None) -> Array:

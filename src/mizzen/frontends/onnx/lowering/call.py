@@ -18,7 +18,7 @@ from mizzen.frontends.onnx.lowering.context import DEQUANTIZE_LINEAR, Context, F
 from mizzen.frontends.onnx.lowering.types import DTYPES, NUMBERS, offset_of, signed
 from mizzen.frontends.onnx.lowering.types import SIGNED as SIGNED_TYPES
 from mizzen.frontends.onnx.model import Array, Node
-from mizzen.frontends.quantized.scales import as_target, typed
+from mizzen.frontends.quantized.scales import as_target, clamped, typed
 from mizzen.frontends.quantized.terms import (
     Constant,
     Integers,
@@ -79,6 +79,13 @@ class OnnxCall:
     def dtype(self) -> np.dtype[np.generic]:
         """The type of the first result's elements, as ONNX has it."""
         return self.context.model.types[self.node.outputs[0]].dtype
+
+    def is_used(self, index: int) -> bool:
+        """Whether a result is given to the caller, or to another node."""
+        name, model = self.node.outputs[index], self.context.model
+        return name != "" and (
+            name in model.outputs or any(name in node.inputs for node in model.nodes)
+        )
 
     def shape_of(self, index: int) -> tuple[int, ...]:
         """The shape of an input."""
@@ -186,13 +193,14 @@ class OnnxCall:
 
     def moved(self, move: Move, index: int = 0) -> Term:
         """Return an input with its elements moved, whatever it stands for."""
-        return self._moved(self._movable(index), move, self.shape)
+        return self._moved(self._movable(index), move, self.shape, index)
 
     def parted(self, moves: Sequence[Move], index: int = 0) -> tuple[Term, ...]:
         """Return several tensors that an input's elements are moved to."""
         term = self._movable(index)
         return tuple(
-            self._moved(term, move, shape) for move, shape in zip(moves, self.shapes, strict=True)
+            self._moved(term, move, shape, index)
+            for move, shape in zip(moves, self.shapes, strict=True)
         )
 
     def _movable(self, index: int) -> Term:
@@ -201,11 +209,11 @@ class OnnxCall:
             case Constant():
                 return self.real(index)
             case Integers():
-                return Quantized(self.integers(index))
+                return integers_term(self.integers(index), self.dtype_of(index))
             case _:
                 return term
 
-    def _moved(self, term: Term, move: Move, shape: tuple[int, ...]) -> Term:
+    def _moved(self, term: Term, move: Move, shape: tuple[int, ...], index: int) -> Term:
         match term:
             case Real(value):
                 return Real(move(value))
@@ -213,10 +221,24 @@ class OnnxCall:
                 return Quantized(move(value))
             case Pending(emit, _, low, high):
                 return Pending(lambda target: move(emit(target)), shape, low, high)
-            case Plain(value) | Quantized(value) if value.dtype in MOVED:
+            case Plain(value) if value.dtype in MOVED:
                 return Plain(move(value))
+            case Wide(value):
+                return Wide(move(value))
+            case Plain(value) if value.dtype is DType.FP32:
+                given = self._given(index)
+                return Pending(lambda target: move(given(target)), shape)
             case _:
                 raise RefusedError("its input is not quantised", QUANTIZE_BEFORE)
+
+    def _given(self, index: int) -> Callable[[Target], Value]:
+        """Return a function that gives a float input quantised: the same, as it is only moved."""
+        name = self.node.inputs[index]
+
+        def emit(target: Target) -> Value:
+            return clamped(self.b, self.context.quantized(name, target), target)
+
+        return emit
 
     def itself(self) -> Term:
         """Return the input, which must be of the result's shape and type."""
@@ -229,8 +251,7 @@ class OnnxCall:
         if self.dtype.kind != "f":
             values = [self.integers(index) for index in indices]
             self.need(len({value.dtype for value in values}) == 1, "its inputs differ in type")
-            result = build(*values)
-            return Quantized(result) if result.dtype in NUMBERS else Plain(result)
+            return self.whole_result(build(*values))
         terms = [self.term(index) for index in indices]
         reals = [term for term in terms if isinstance(term, Real)]
         scales = {(real.value.dtype, real.quantization) for real in reals}
@@ -254,6 +275,8 @@ class OnnxCall:
             return lambda target: term.emit(within(target, term.low, term.high))
         if isinstance(term, Constant):
             return lambda target: self._constant_on(term.real, target)
+        if isinstance(term, Plain) and term.value.dtype is DType.FP32:
+            return self._given(index)
         real = self.real(index)
         return lambda target: as_target(self.b, real, target)
 
@@ -297,6 +320,10 @@ class OnnxCall:
             raise RefusedError(f"its {self._called(index)} is of {array.dtype.name}")
         return self.context.graph.constant(signed(array), dtype)
 
+    def whole_result(self, value: Value) -> Term:
+        """Return integers, or truths, as the first result."""
+        return integers_term(value, self.dtype)
+
     def offset(self, index: int) -> int:
         """Return how far an input's integers are above the graph's; 0 for those with a sign."""
         return offset_of(self.dtype_of(index))
@@ -321,6 +348,13 @@ class OnnxCall:
         if isinstance(term, Real) and term.value.dtype in NUMBERS:
             return Function(term, lambda reals: reals)
         return None
+
+
+def integers_term(value: Value, dtype: np.dtype[np.generic]) -> Term:
+    """Return what a tensor of integers stands for, or of truths; `dtype` is ONNX's."""
+    if value.dtype in NUMBERS:
+        return Quantized(value)
+    return Wide(value) if dtype.name == "int64" else Plain(value)
 
 
 def within(target: Target, low: float, high: float) -> Target:

@@ -1,7 +1,7 @@
 """Comparisons, truths, choices, and integers in other types.
 
-Numbers of one scale compare as their integers do; with a constant, the integers on either side of
-it are known.
+Numbers of one scale compare as their integers do, others in a fine unit of both; with a constant,
+the integers on either side of it are known.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from mizzen.frontends.arrangement.movement import lifted, same_rank
 from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.lowering.types import DTYPES, SIGNED
 from mizzen.frontends.onnx.model import Array
+from mizzen.frontends.quantized.elementwise import HEADROOM_BITS
 from mizzen.frontends.quantized.functions import reals_of
 from mizzen.frontends.quantized.scales import centered, rescale
 from mizzen.frontends.quantized.terms import Constant, Plain, Quantized, Real, Term, Wide
@@ -48,12 +49,15 @@ def compare(call: OnnxCall) -> Plain:
     if constants[0]:
         return _with_constant(call, TURNED[name], 1, 0)
     x, y = call.real(0), call.real(1)
-    call.need(
-        (x.scale, x.zero_point) == (y.scale, y.zero_point),
-        "its operands have different scales",
-        "quantise both operands with one scale",
+    if x.scale == y.scale:
+        return Plain(compared(call.b, name, centered(call.b, x), centered(call.b, y)))
+    bits = min(HEADROOM_BITS[each.value.dtype] for each in (x, y))
+    unit = max(x.scale, y.scale) / (1 << bits)
+    left, right = (
+        rescale(call.b, each.value, each.scale / unit, DType.INT32, (each.zero_point, 0))
+        for each in (x, y)
     )
-    return Plain(compared(call.b, name, centered(call.b, x), centered(call.b, y)))
+    return Plain(compared(call.b, name, left, right))
 
 
 def _with_constant(call: OnnxCall, name: str, real: int, constant: int) -> Plain:

@@ -11,6 +11,7 @@ from mizzen.frontends.onnx.lowering.notes import (
     DEQUANTIZE,
     DOMAIN,
     NARROW,
+    QUANTIZE,
     SIGNED,
     UNSIGNED,
     WIDEN,
@@ -30,10 +31,11 @@ from mizzen.frontends.quantized.terms import (
     Plain,
     Quantized,
     Real,
+    Target,
     Term,
     Wide,
 )
-from mizzen.graph import DType, Graph, Value
+from mizzen.graph import DType, Graph, Quantization, Value
 from mizzen.graph import TensorType as GraphType
 from mizzen.ops import Builder
 from mizzen.ops.limits import WindowLimits
@@ -80,6 +82,7 @@ class Context:
         self._host_nodes: dict[int, tuple[Node, ...]] = {}
         self._host_origins: dict[int, Origin] = {}
         self._computed: dict[str, Value] = {}
+        self._quantized: dict[tuple[str, DType, Quantization], Value] = {}
         self._constants: dict[tuple[object, DType, tuple[int, ...]], Value] = {}
 
     def builder(self, node: Node) -> Builder:
@@ -114,6 +117,16 @@ class Context:
                 return value
             self._constants[key] = value
         return self._constants[key]
+
+    def standing(self, value: Value, own: Quantization, node: Node) -> Value:
+        """Return integers that stand for real numbers as a node says; one tensor has one way."""
+        if value.quantization is None:
+            value.type = value.type.quantized(own)
+        if value.quantization == own:
+            return value
+        if node not in self.group_of:
+            self.group_of[node] = self.groups.new()
+        return self.builder(node)("IDENTITY", value, quantization=own)
 
     def add_input(self, name: str) -> None:
         """Let the graph take a tensor."""
@@ -161,6 +174,16 @@ class Context:
                 node = self.producer[name]
                 self.compute(node, self.refusals.get(node) or UNQUANTIZED)
                 return self._computed[name]
+
+    def quantized(self, name: str, target: Target) -> Value:
+        """Return a float tensor that ONNX Runtime or the caller has, quantised by the host."""
+        key = (name, target.dtype, target.quantization)
+        if key not in self._quantized:
+            value = self.plain(name)
+            type = GraphType(value.shape, target.dtype, target.quantization)
+            step = Step(target.scale, target.zero_point, target.quant_min, target.quant_max)
+            self._quantized[key] = self._edge(QUANTIZE, name, value, type, step_note(step))
+        return self._quantized[key]
 
     def narrowed(self, name: str) -> Value:
         """Return integers of 64 bits in the 32 that an NPU takes."""

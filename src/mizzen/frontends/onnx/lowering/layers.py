@@ -103,9 +103,10 @@ def _transposed_placement(call: OnnxCall, kernel: Sequence[int], groups: int) ->
         whole = step * (call.shape_of(0)[2 + axis] - 1) + (kernel[axis] - 1) * spread + 1
         total = whole - call.shape[2 + axis]
         if way in (SAME_UPPER, SAME_LOWER) or "output_shape" in call.node.attributes:
-            total += pair(call, "output_padding", 0, spatial)[-spatial:][axis]
+            # What is added because the result is larger goes behind.
+            total = max(total + pair(call, "output_padding", 0, spatial)[-spatial:][axis], 0)
             half = int(total / 2)
-            front = half if way != SAME_LOWER else total - half
+            front = half if way == SAME_UPPER else total - half
         else:
             front = given[axis]
         cuts += [front, whole - call.shape[2 + axis] - front]
@@ -230,6 +231,7 @@ def _layer(
     if further is not None:
         steps = integers + np.rint(further.astype(np.float64) / sums)
         integers = np.clip(steps, -BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
+    _need_room(call, x, weight, integers)
 
     def emit(target: Target) -> Value:
         return build(
@@ -246,6 +248,21 @@ def _layer(
     if further is None:
         call.context.sums[call.node.outputs[0]] = with_bias
     return Pending(emit, call.shape)
+
+
+def _need_room(call: OnnxCall, x: Real, weight: Weight, bias: Array) -> None:
+    """Refuse sums that may leave 32 bits, which those of 8 bits have."""
+    if x.value.dtype is not DType.INT8 or len(bias) != len(weight.integers):
+        return
+    factors = np.abs(weight.integers.astype(np.int64) - weight.zero_point)
+    low, high = integer_range(DType.INT8)
+    greatest = max(high - x.zero_point, x.zero_point - low)
+    sums = np.abs(bias) + factors.reshape(len(factors), -1).sum(1) * greatest
+    call.need(
+        int(sums.max(initial=0)) <= BIAS_MAXIMUM,
+        "its sums do not fit into 32 bits, as its bias is large for the scales of input and weight",
+        "calibrate the model again, with data that reach its inputs' whole range",
+    )
 
 
 def weight_of(call: OnnxCall, index: int, axis: int) -> Weight:

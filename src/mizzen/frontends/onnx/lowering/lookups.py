@@ -12,7 +12,7 @@ from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.lowering.picking import picked, picked_of_all
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.scales import centered, requantize, typed
-from mizzen.frontends.quantized.terms import Integers, Pending, Plain, Quantized, Real, Target, Term
+from mizzen.frontends.quantized.terms import Integers, Pending, Plain, Real, Target, Term
 from mizzen.graph import DType, Value, integer_range
 
 
@@ -131,6 +131,25 @@ def _ends(target: Target, off: float, on: float) -> tuple[int, int]:
     return target.quantize(float(off)), target.quantize(float(on))
 
 
+def hardmax(call: OnnxCall) -> Pending:
+    """Put 1 where the greatest along a dimension is, the first of several, and 0 elsewhere."""
+    b, x, rank = call.b, call.real(0), len(call.shape)
+    axis = call.axis(-1)
+    extents = [1 if dim == axis else extent for dim, extent in enumerate(call.shape)]
+    steps = np.arange(call.shape[axis]).reshape([-1 if dim == axis else 1 for dim in range(rank)])
+    place = reshape(b, b("ARGMAX", x.value, axis=axis), extents)
+    where = b("EQUAL", place, b.constant(steps, DType.INT32))
+
+    def emit(target: Target) -> Value:
+        one, zero = (
+            b.constant(np.full((1,) * rank, target.quantize(number)), target.dtype)
+            for number in (1.0, 0.0)
+        )
+        return typed(b("SELECT", where, one, zero), target)
+
+    return Pending(emit, call.shape)
+
+
 def trilu(call: OnnxCall) -> Term:
     """Keep what is above or below a diagonal of each matrix; the rest is zero."""
     offset = int(call.scalar(1)) if call.given(1) else 0
@@ -154,4 +173,4 @@ def _kept(call: OnnxCall, mask: Array) -> Term:
     b, value = call.b, call.integers(0)
     zero = b.constant(np.full((1,) * len(call.shape), -call.offset(0)), value.dtype)
     result = b("SELECT", b.constant(mask.astype(bool), DType.BOOL), value, zero)
-    return Quantized(result) if result.dtype in (DType.INT8, DType.INT16) else Plain(result)
+    return call.whole_result(result)

@@ -14,7 +14,6 @@ from typing import Any
 
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.onnx.lowering.call import OnnxCall, within
-from mizzen.frontends.onnx.lowering.constants import carried
 from mizzen.frontends.onnx.lowering.context import (
     DEQUANTIZE_LINEAR,
     QUANTIZE_LINEAR,
@@ -44,7 +43,7 @@ from mizzen.frontends.quantized.terms import (
     Term,
 )
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import DType, Graph, Quantization, Value
+from mizzen.graph import DType, Graph, Value
 from mizzen.graph import TensorType as GraphType
 from mizzen.ops.limits import WindowLimits
 
@@ -100,9 +99,6 @@ def _take(context: Context, node: Node, result: Result) -> None:
 
 
 def _operator(context: Context, node: Node) -> Result:
-    constant = carried(context, node)
-    if constant is not None:
-        return constant
     context.group_of[node] = context.groups.new()
     return lowering_of(node)(OnnxCall(context, node))
 
@@ -192,7 +188,7 @@ def _dequantize(context: Context, node: Node) -> Term:
             need_one(parameters)
             need_centred(parameters, value.dtype)
             _need_zero_of_32_bits(parameters, value.dtype)
-            return Real(_quantized(context, node, value, parameters.quantization))
+            return Real(context.standing(value, parameters.quantization, node))
         case _:
             dtype = context.model.types[source].dtype.name
             raise RefusedError(f"it dequantises computed numbers of {dtype}")
@@ -201,16 +197,6 @@ def _dequantize(context: Context, node: Node) -> Term:
 def _need_zero_of_32_bits(parameters: Parameters, dtype: DType) -> None:
     if dtype is DType.INT32 and parameters.zeros.any():
         raise RefusedError("its integers of 32 bits have a zero point")
-
-
-def _quantized(context: Context, node: Node, value: Value, own: Quantization) -> Value:
-    """Return integers that stand for real numbers as a node says."""
-    if value.quantization is None:
-        value.type = value.type.quantized(own)
-    if value.quantization == own:
-        return value
-    context.group_of[node] = context.groups.new()
-    return context.builder(node)("IDENTITY", value, quantization=own)
 
 
 def _erase_unused_custom(graph: Graph) -> None:

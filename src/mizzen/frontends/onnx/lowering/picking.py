@@ -1,4 +1,7 @@
-"""Elements at constant places along a dimension: parts, steps, copies, all backwards, any."""
+"""Elements at constant places along a dimension: parts, steps, copies, all backwards, any.
+
+Many ranges of neighbours are looked up, few are joined.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from mizzen.frontends.arrangement.lookup import taken
-from mizzen.frontends.arrangement.movement import concat, reshape, sliced, stepped, tiled
+from mizzen.frontends.arrangement.lookup import MOST_RANGES, joined, taken
+from mizzen.frontends.arrangement.movement import reshape, sliced, stepped, tiled
 from mizzen.frontends.onnx.model import Array
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
-
-MOST_RANGES = 128
-"""Ranges of neighbours that are joined; more are looked up."""
 
 
 def picked(b: Builder, value: Value, axis: int, places: Array) -> Value:
@@ -31,10 +31,9 @@ def picked(b: Builder, value: Value, axis: int, places: Array) -> Value:
     copies = _copies(indices, value.shape[axis])
     if copies:
         return _repeated(b, value, axis, copies)
-    ranges = _ranges(indices)
-    if len(ranges) > MOST_RANGES:
-        return taken(b, value, axis, 1, b.constant(indices, DType.INT32))
-    return concat(b, [sliced(b, value, axis, start, size) for start, size in ranges], axis)
+    if np.count_nonzero(np.diff(places.reshape(-1)) != 1) < MOST_RANGES:
+        return joined(b, value, axis, places)
+    return taken(b, value, axis, 1, b.constant(indices, DType.INT32))
 
 
 def picked_of_all(b: Builder, value: Value, dimensions: int, places: Array) -> Value:
@@ -68,10 +67,3 @@ def _repeated(b: Builder, value: Value, axis: int, copies: int) -> Value:
     apart = reshape(b, value, (*before, 1, *after))
     whole = tiled(b, apart, (*before, copies, *after))
     return reshape(b, whole, (*before[:-1], before[-1] * copies, *after))
-
-
-def _ranges(indices: list[int]) -> list[tuple[int, int]]:
-    """Return start and length of each range of neighbours, in order."""
-    cuts = [place + 1 for place, (one, other) in enumerate(pairwise(indices)) if other != one + 1]
-    bounds = [0, *cuts, len(indices)]
-    return [(indices[start], end - start) for start, end in pairwise(bounds)]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import lcm
+
 import numpy as np
 
 from mizzen.frontends.arrangement.choice import reduced
+from mizzen.frontends.arrangement.movement import reshape
 from mizzen.frontends.arrangement.windows import Window, greatest, pooled
 from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.lowering.windows import placement
@@ -16,8 +19,11 @@ from mizzen.frontends.quantized.scales import requantize, rescale
 from mizzen.frontends.quantized.terms import Pending, Real, Target, Term
 from mizzen.graph import DType, Value
 
-COUNT_BITS = {DType.INT8: 20, DType.INT16: 15}
-"""Of the inverse of the number of elements that a window counts: its mean has 31 with them."""
+MOST = {DType.INT8: 255, DType.INT16: 32768}
+"""How far an integer of a type may be from its zero point."""
+
+PRODUCT_BITS = 31
+"""Of a mean times a common multiple of the numbers of elements."""
 
 
 def _window(call: OnnxCall) -> Window:
@@ -36,15 +42,8 @@ def max_pool(call: OnnxCall) -> tuple[Term, ...]:
 
 def global_max_pool(call: OnnxCall) -> Term:
     """Return the greatest of each plane."""
-    axes = list(range(2, len(call.shape_of(0))))
-
-    def move(value: Value) -> Value:
-        quantization = value.quantization
-        result = reduced(call.b, "REDUCE_MAX", value, axes)
-        result.type = result.type.quantized(quantization)
-        return result
-
-    return call.moved(move)
+    axes = range(2, len(call.shape_of(0)))
+    return call.moved(lambda value: reduced(call.b, "REDUCE_MAX", value, axes))
 
 
 def average_pool(call: OnnxCall) -> Pending:
@@ -62,23 +61,58 @@ def average_pool(call: OnnxCall) -> Pending:
 
 
 def _averaged(call: OnnxCall, x: Real, source: Value, window: Window, target: Target) -> Value:
-    """Return means of windows, of which those that reach beyond the image count fewer elements."""
+    """Return means of windows, rounded once wherever that takes few operations."""
     means = Means(call.b, x, target, call.context.limits)
-    counts = _counts(source, window)
-    same = (x.scale, x.zero_point) == (target.scale, target.zero_point)
+    if (x.scale, x.zero_point) == (target.scale, target.zero_point):
+        return means.of(source, window)
     limits = call.context.limits
+    if _are_tiles(source, window) and max(window.stride) > limits.longest_stride:
+        return _tiles(call, x, source, window, target)
     fits = (
         max(window.stride) <= limits.longest_stride and max(window.kernel) <= limits.largest_kernel
     )
-    if same or not any(window.pads) or not fits:
-        return means.of(source, window)
-    sums = _sums(call, x, source, window)
-    one = 1 << COUNT_BITS[x.value.dtype]
+    if any(window.pads) and fits:
+        return _edged(call, x, source, window, target) or means.of(source, window)
+    return means.of(source, window)
+
+
+def _are_tiles(source: Value, window: Window) -> bool:
+    """Whether windows cover an image without overlaps and gaps."""
+    return (
+        window.kernel == window.stride
+        and not any(window.pads)
+        and not any(source.shape[1 + axis] % window.kernel[axis] for axis in (0, 1))
+    )
+
+
+def _tiles(call: OnnxCall, x: Real, source: Value, window: Window, target: Target) -> Value:
+    """Return means of tiles, summed along one dimension after the other."""
+    b, (count, height, width, channels) = call.b, source.shape
+    high, wide = window.kernel
+    lines, columns = height // high, width // wide
+    value = rescale(b, source, 1.0, DType.INT32, (x.zero_point, 0))
+    value = reshape(b, value, (count * lines, high, columns, wide * channels))
+    value = b("REDUCE_SUM", value, axis=1)
+    value = reshape(b, value, (count * lines, columns, wide, channels))
+    value = requantize(b, b("REDUCE_SUM", value, axis=2), x.scale / (high * wide), target)
+    return reshape(b, value, (count, lines, columns, channels))
+
+
+def _edged(call: OnnxCall, x: Real, source: Value, window: Window, target: Target) -> Value | None:
+    """Return means of windows of which some reach beyond the image, and count fewer elements.
+
+    Sums come to one divisor, a common multiple of their counts. None where it is too large.
+    """
+    counts = _counts(source, window)
+    multiple = lcm(*np.unique(counts).tolist())
+    if MOST[x.value.dtype] * multiple >= 1 << PRODUCT_BITS:
+        return None
+    b, sums = call.b, _sums(call, x, source, window)
     if sums.dtype is not DType.INT32:
-        sums = rescale(call.b, sums, 1.0, DType.INT32)
-    factors = call.b.constant(np.rint(one / counts), DType.INT32)
-    value = call.b("MUL", sums, factors, call.b.constant([0], DType.INT8))
-    return requantize(call.b, value, x.scale / one, target)
+        sums = rescale(b, sums, 1.0, DType.INT32)
+    factors = b.constant(multiple // counts, DType.INT32)
+    value = b("MUL", sums, factors, b.constant([0], DType.INT8))
+    return requantize(b, value, x.scale / multiple, target)
 
 
 def _sums(call: OnnxCall, x: Real, source: Value, window: Window) -> Value:

@@ -33,9 +33,6 @@ SIGNED = {DType.UINT8: DType.INT8, DType.UINT16: DType.INT16}
 NUMBERS = (DType.INT8, DType.INT16)
 """Types of quantised numbers that NPUs take."""
 
-SHORT = ("int4", "uint4", "int2", "uint2")
-"""Types of fewer bits, of constants only: the graph has them in 8."""
-
 
 def graph_type(type: TensorType, name: str, origin: Origin | None) -> GraphType:
     """Return a type as the graph has it. E194 for elements that it has no type for."""
@@ -57,9 +54,9 @@ def offset_of(dtype: np.dtype[Any]) -> int:
 
 
 def signed(array: Array) -> Array:
-    """Return constant integers as the graph has them: with a sign, of 8 bits at least."""
+    """Return constant integers as the graph has them: with a sign."""
     offset = offset_of(array.dtype)
     if offset:
         bits = np.int8 if array.dtype == np.uint8 else np.int16
         return (array.astype(np.int64) - offset).astype(bits)
-    return array.astype(np.int8) if array.dtype.name in SHORT else array
+    return array

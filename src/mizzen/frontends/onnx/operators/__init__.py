@@ -28,13 +28,25 @@ from itertools import chain
 
 from mizzen.frontends.onnx.operators.elementwise import ELEMENTWISE
 from mizzen.frontends.onnx.operators.layers import LAYERS
-from mizzen.frontends.onnx.operators.movement import MOVEMENT
+from mizzen.frontends.onnx.operators.movement import CHOICES, MOVEMENT
 from mizzen.frontends.onnx.operators.refused import REFUSED
 from mizzen.frontends.onnx.operators.row import CPU, MICROSOFT, Form, Missing, Operator
+from mizzen.frontends.onnx.operators.summing import NORMALIZING, RECURRENT, REDUCING
+from mizzen.frontends.onnx.operators.unquantised import UNQUANTISED
 
 __all__ = ["CPU", "MICROSOFT", "OPERATORS", "TABLES", "Form", "Missing", "Operator", "operator_of"]
 
-TABLES: tuple[tuple[Operator, ...], ...] = (ELEMENTWISE, LAYERS, MOVEMENT, REFUSED)
+TABLES: tuple[tuple[Operator, ...], ...] = (
+    ELEMENTWISE,
+    LAYERS,
+    MOVEMENT,
+    CHOICES,
+    REDUCING,
+    NORMALIZING,
+    RECURRENT,
+    REFUSED,
+    UNQUANTISED,
+)
 
 OPERATORS: dict[tuple[str, str], Operator] = {
     (operator.domain, operator.kind): operator for operator in chain(*TABLES)

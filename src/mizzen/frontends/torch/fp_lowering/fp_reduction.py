@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.arrangement.choice import reduced
-from mizzen.frontends.arrangement.movement import lifted, permuted, reshape
-from mizzen.frontends.arrangement.windows import Pool, Window, adaptive, counts_of, pooled
+from mizzen.frontends.arrangement.movement import permuted, reshape
+from mizzen.frontends.arrangement.windows import Pool, Window, counts_of, pooled
 from mizzen.frontends.torch.call import Arguments
 from mizzen.frontends.torch.fp_lowering import fp_arithmetic as a
 from mizzen.frontends.torch.fp_lowering.fp_arithmetic import add, filled, mul, square, sub
 from mizzen.frontends.torch.fp_lowering.fp_lower import FpCall, Result
 from mizzen.frontends.torch.program import Array
-from mizzen.frontends.torch.windows import spatial_of, window_of
+from mizzen.frontends.torch.windows import by_tiles, by_windows, image_of, window_of
 from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
@@ -168,20 +168,19 @@ def cumsum(call: FpCall) -> Value:
 
 def avg_pool2d(call: FpCall) -> Value:
     """Return the mean of each window; padding counts only where the model says so."""
-    b, window, rank = call.b, window_of(call), spatial_of(call) + 2
-    x, divisor = lifted(b, call.value("self"), rank), call.arguments.get("divisor_override")
+    divisor = call.arguments.get("divisor_override")
     if not divisor:
         filling = 0 if call["count_include_pad"] else None
-        return pooled(b, x, window, _mean(call), call.shape, filling)
+        return by_windows(call, call.value("self"), _mean(call), filling)
+    x, window = image_of(call, call.value("self")), window_of(call)
     window = window.covering((1, *x.shape[2:])[-2:], counts_of(x, call.shape))
-    value = pooled(b, x, window, _mean(call), call.shape, 0)
-    return mul(b, value, window.kernel[0] * window.kernel[1] / int(divisor))
+    value = pooled(call.b, x, window, _mean(call), call.shape, 0)
+    return mul(call.b, value, window.kernel[0] * window.kernel[1] / int(divisor))
 
 
 def adaptive_avg_pool2d(call: FpCall) -> Value:
     """Return the mean of windows that cut an image into a given number of rows and columns."""
-    x = lifted(call.b, call.value("self"), spatial_of(call) + 2)
-    return adaptive(call.b, x, _mean(call), call.shape)
+    return by_tiles(call, call.value("self"), _mean(call))
 
 
 def _mean(call: FpCall) -> Pool:

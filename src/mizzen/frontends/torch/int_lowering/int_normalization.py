@@ -1,4 +1,4 @@
-"""Layer and RMS normalization of 16-bit numbers."""
+"""Numbers of 16 bits over their sum or spread: softmax, its kin, layer and RMS normalization."""
 
 from __future__ import annotations
 
@@ -7,10 +7,43 @@ from collections.abc import Callable
 import numpy as np
 
 from mizzen.frontends.quantized import normalization
+from mizzen.frontends.quantized import softmax as exponentials
 from mizzen.frontends.quantized.normalization import Normalization
-from mizzen.frontends.quantized.terms import Array, Pending
+from mizzen.frontends.quantized.terms import Array, Pending, Real
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.graph import DType, Value
+
+
+def softmax(call: IntCall) -> Pending:
+    """Return each number's exponential over the sum of all along an axis."""
+    return _of_sum(call, exponentials.softmax)
+
+
+def log_softmax(call: IntCall) -> Pending:
+    """Return each number less the logarithm of the sum of all exponentials along an axis."""
+    return _of_sum(call, exponentials.log_softmax)
+
+
+def logsumexp(call: IntCall) -> Pending:
+    """Return the logarithm of the sum of all exponentials along axes."""
+    return _of_sum(call, exponentials.logsumexp)
+
+
+def _of_sum(call: IntCall, function: Callable[..., Value]) -> Pending:
+    x, axes = _wide(call, "self"), call.axes()
+    exponentials.need_few_terms(x.value.shape, axes)
+    return Pending(lambda target: function(call.b, x, axes, target, call.shape), call.shape)
+
+
+def _wide(call: IntCall, name: str) -> Real:
+    """Return the input, which must be of 16 bits."""
+    x = call.real(name)
+    call.need(
+        x.value.dtype is DType.INT16,
+        "it has integers in one step of 16 bits only, and was not taken apart before calibration",
+        "quantise with EthosUQuantizer, which does so where it can",
+    )
+    return x
 
 
 def layer_norm(call: IntCall) -> Pending:
@@ -24,12 +57,7 @@ def rms_norm(call: IntCall) -> Pending:
 
 
 def _normalized(call: IntCall, function: Callable[..., Value]) -> Pending:
-    x = call.real("input")
-    call.need(
-        x.value.dtype is DType.INT16,
-        "it has integers in one step of 16 bits only, and was not taken apart before calibration",
-        "quantise with EthosUQuantizer, which does so where it can",
-    )
+    x = _wide(call, "input")
     rank, count = x.value.type.rank, len(call["normalized_shape"])
     axes = range(rank - count, rank)
     normalization.need_few_terms(x.value.shape, axes)

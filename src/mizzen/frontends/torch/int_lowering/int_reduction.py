@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mizzen.frontends.arrangement.movement import lifted, permuted, reshape
-from mizzen.frontends.arrangement.windows import adaptive, linear, pooled
+from mizzen.frontends.arrangement.movement import permuted, reshape
+from mizzen.frontends.arrangement.windows import linear
 from mizzen.frontends.quantized import reductions
 from mizzen.frontends.quantized.layers import IntLayer
 from mizzen.frontends.quantized.pools import Means
@@ -13,7 +13,7 @@ from mizzen.frontends.quantized.reductions import summed
 from mizzen.frontends.quantized.terms import Pending, Target, Term, Wide
 from mizzen.frontends.torch.choice import amax, amin
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.windows import spatial_of, window_of
+from mizzen.frontends.torch.windows import by_tiles, by_windows
 from mizzen.graph import DType, Value
 
 
@@ -78,25 +78,21 @@ def cumsum(call: IntCall) -> Pending:
 
 def avg_pool2d(call: IntCall) -> Pending:
     """Return the mean of each window of [N,C,H,W] or [C,H,W]."""
-    x = call.real("self")
+    x, limits = call.real("self"), call.context.limits
     call.need(call.arguments.get("divisor_override") is None, "it has a divisor of its own")
-    window, filling = window_of(call), x.zero_point if call["count_include_pad"] else None
+    filling = x.zero_point if call["count_include_pad"] else None
 
     def emit(target: Target) -> Value:
-        value = lifted(call.b, x.value, spatial_of(call) + 2)
-        means = Means(call.b, x, target, call.context.limits)
-        return pooled(call.b, value, window, means.of, call.shape, filling)
+        return by_windows(call, x.value, Means(call.b, x, target, limits).of, filling)
 
     return Pending(emit, call.shape)
 
 
 def adaptive_avg_pool2d(call: IntCall) -> Pending:
     """Return the mean of windows that cut [N,C,H,W] into a given number of rows and columns."""
-    x = call.real("self")
+    x, limits = call.real("self"), call.context.limits
 
     def emit(target: Target) -> Value:
-        value = lifted(call.b, x.value, spatial_of(call) + 2)
-        means = Means(call.b, x, target, call.context.limits)
-        return adaptive(call.b, value, means.of, call.shape)
+        return by_tiles(call, x.value, Means(call.b, x, target, limits).of)
 
     return Pending(emit, call.shape)

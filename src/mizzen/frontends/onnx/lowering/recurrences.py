@@ -1,0 +1,301 @@
+"""Recurrent layers, unrolled: LSTM, GRU and RNN with quantised inputs and weights.
+
+The model says how a layer's inputs, weights and outputs are rounded, and nothing about what is
+inside, which ONNX has in floating point. Inside, everything has 16 bits, and no number leaves them:
+gates are bounded by the weights, states by what gates can give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mizzen.frontends.arrangement.movement import concat, permuted, reshape, sliced
+from mizzen.frontends.arrangement.windows import linear
+from mizzen.frontends.onnx.lowering.call import OnnxCall
+from mizzen.frontends.onnx.model import Array
+from mizzen.frontends.quantized.layers import BIAS_MAXIMUM, IntLayer
+from mizzen.frontends.quantized.recurrence import (
+    Recurrence,
+    gru,
+    gru_reset_first,
+    lstm,
+    rnn,
+    sigmoid,
+)
+from mizzen.frontends.quantized.scales import as_target
+from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target, Term
+from mizzen.frontends.refusal import RefusedError
+from mizzen.graph import DType, Quantization, Value, integer_range
+
+ONE = 2.0**-15
+"""The step of numbers that are below 1."""
+
+STEPS_MAXIMUM = 1024
+"""More steps are no network for an NPU: each is some ten operations."""
+
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+"""Ways to whether each direction begins at the last step."""
+
+STATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+"""Types of layers to how many gates a cell has."""
+
+ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+"""Gates as ONNX has them, in the order that they are computed in."""
+
+ACTIVATIONS = {
+    "LSTM": ("sigmoid", "tanh", "tanh"),
+    "GRU": ("sigmoid", "tanh"),
+    "RNN": ("tanh",),
+}
+
+QUANTIZE_WEIGHTS = "quantise W and R to 8 bits (DequantizeLinear in front of both)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """A constant matrix in one direction, with gates in the order that they are computed in.
+
+    integers  int8, [gates * hidden, inputs]
+    scales    by output, or one for all
+    """
+
+    integers: Array
+    scales: Array
+
+    @property
+    def reach(self) -> Array:
+        """The greatest sum of each output, for inputs of at most 1."""
+        return np.abs(self.integers.astype(np.float64)).sum(axis=1) * self.scales
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Direction:
+    """The constants of a layer in one direction.
+
+    inputs, states  what multiplies each step's input, and the state before it
+    bias, inner     what is added to the products of either
+    """
+
+    place: int
+    is_reversed: bool
+    inputs: Matrix
+    states: Matrix
+    bias: Array
+    inner: Array
+
+
+def recurrent(call: OnnxCall) -> tuple[Term, ...]:
+    """Unroll a layer: the sequence of hidden states, the last ones, and an LSTM's last cells."""
+    _need_plain(call)
+    way = call.text("direction", "forward")
+    call.need(way in DIRECTIONS, f'its direction is "{way}"')
+    directions = [_read(call, *each) for each in enumerate(DIRECTIONS[way])]
+    grids = _grids(call, directions)
+    parts = [_direction(call, each, grids) for each in directions]
+    sequences, lasts, cells = zip(*parts, strict=True)
+    b = call.b
+    steps, batch = _extent(call)
+    whole = [reshape(b, value, (steps, 1, batch, call.shape_of(2)[2])) for value in sequences]
+    results = [concat(b, whole, 1), concat(b, lasts, 0), concat(b, cells, 0)]
+    if _is_batch_first(call):
+        orders = ((2, 0, 1, 3), (1, 0, 2), (1, 0, 2))
+        results = [permuted(b, *each) for each in zip(results, orders, strict=True)]
+    pairs = zip(results, call.shapes, strict=False)
+    return tuple(_result(call, Real(each), shape) for each, shape in pairs)
+
+
+def _result(call: OnnxCall, x: Real, shape: tuple[int, ...]) -> Pending:
+    """Let states become integers of 8 bits: inside they have 16, too few for exactly as many."""
+
+    def emit(target: Target) -> Value:
+        call.need(
+            target.dtype is DType.INT8,
+            "its results have 16 bits, as many as its states have inside",
+            "quantise its results to 8 bits",
+        )
+        return as_target(call.b, x, target)
+
+    return Pending(emit, shape)
+
+
+def _is_batch_first(call: OnnxCall) -> bool:
+    return bool(call.whole("layout", 0))
+
+
+def _extent(call: OnnxCall) -> tuple[int, int]:
+    """Return how many steps and sequences there are."""
+    first, second, _ = call.shape_of(0)
+    return (second, first) if _is_batch_first(call) else (first, second)
+
+
+def _need_plain(call: OnnxCall) -> None:
+    """Refuse what makes a layer another one than the common."""
+    directions = call.shape_of(1)[0]
+    names = [name.decode() if isinstance(name, bytes) else str(name)
+             for name in call.node.attributes.get("activations", ())]  # fmt: skip
+    usual = list(ACTIVATIONS[call.kind]) * directions
+    lowered = [name.lower() for name in names]
+    call.need(
+        not names or lowered == usual,
+        f"its activations are {', '.join(names)}",
+        "use the usual ones",
+    )
+    call.need(not call.number("clip", 0.0), "it clips its gates", "export it without clip")
+    call.need(not call.whole("input_forget", 0), "its input and forget gates are one")
+    call.need(not call.given(7), "its gates see the cell (peepholes)")
+    steps, _ = _extent(call)
+    if call.given(4):
+        full = bool(np.all(call.array(4) == steps))
+        call.need(full, "its sequences end at different steps", "give it whole sequences")
+    call.need(
+        steps <= STEPS_MAXIMUM,
+        f"it has {steps} steps, and {STEPS_MAXIMUM} at most are unrolled",
+        "run it on shorter pieces, and carry its states over",
+    )
+
+
+def _read(call: OnnxCall, place: int, is_reversed: bool) -> Direction:
+    """Return the constants of a direction; biases are one where nothing comes between them."""
+    bias, inner = _biases(call, place)
+    if call.kind != "GRU" or not call.whole("linear_before_reset", 0):
+        bias, inner = bias + inner, np.zeros_like(inner)
+    inputs, states = (_matrix(call, index, place) for index in (1, 2))
+    return Direction(place, is_reversed, inputs, states, bias, inner)
+
+
+def _direction(
+    call: OnnxCall, direction: Direction, grids: dict[str, Target]
+) -> tuple[Value, Value, Value]:
+    """Compute one direction: the sequence, the last hidden state, the last cell."""
+    layer = Recurrence(
+        b=call.b,
+        targets=grids,
+        projection=_projected(call, direction, grids["gates"]),
+        integers=direction.states.integers,
+        scales=direction.states.scales,
+        bias=direction.inner if direction.inner.any() else None,
+        is_reversed=direction.is_reversed,
+    )
+    first = _first(call, 5, direction.place, grids["hidden"])
+    last_cell = first
+    match call.kind:
+        case "LSTM":
+            sequence, last_cell = lstm(
+                layer, first, _first(call, 6, direction.place, grids["cell"])
+            )
+        case "GRU":
+            after = bool(call.whole("linear_before_reset", 0))
+            sequence = gru(layer, first) if after else gru_reset_first(layer, first)
+        case _:
+            sequence = rnn(layer, first, np.tanh)
+    steps, batch, hidden = sequence.value.shape
+    last = sliced(call.b, sequence.value, 0, 0 if direction.is_reversed else steps - 1, 1)
+    return sequence.value, last, reshape(call.b, last_cell.value, (1, batch, hidden))
+
+
+def _matrix(call: OnnxCall, index: int, place: int) -> Matrix:
+    """Return a weight in one direction."""
+    weight = call.constant(index)
+    quantization = weight.quantization
+    if weight.integers is None or quantization is None or weight.integers.dtype != np.int8:
+        raise RefusedError("its weights are not quantised to 8 bits", QUANTIZE_WEIGHTS)
+    call.need(not any(quantization.zero_points), "its weights have a zero point",
+              "quantise them symmetrically")  # fmt: skip
+    scales = np.asarray(quantization.scales, np.float64)
+    if quantization.axis == 0:
+        scales = scales[place : place + 1]
+    elif quantization.axis == 1:
+        scales = _ordered(call, scales)
+    call.need(
+        quantization.axis in (None, 0, 1),
+        "its weights have a scale for each input",
+        "quantise them with one scale, or one for each output",
+    )
+    return Matrix(_ordered(call, weight.integers[place]), scales)
+
+
+def _ordered(call: OnnxCall, array: Array) -> Array:
+    """Bring the gates of an array's first dimension into the order that they are computed in."""
+    gates = array.reshape(STATES[call.kind], -1, *array.shape[1:])
+    return gates[list(ORDERS[call.kind])].reshape(array.shape)
+
+
+def _biases(call: OnnxCall, place: int) -> tuple[Array, Array]:
+    """Return what is added to the inputs' products, and to the hidden state's."""
+    size = STATES[call.kind] * call.shape_of(2)[2]
+    if not call.given(3):
+        return np.zeros(size), np.zeros(size)
+    both = call.constant(3).real[place].astype(np.float64)
+    return _ordered(call, both[:size]), _ordered(call, both[size:])
+
+
+def _projected(call: OnnxCall, direction: Direction, target: Target) -> Real:
+    """Multiply all inputs by the weight at once."""
+    x, weight = call.real(0), direction.inputs
+    outputs, inputs = weight.integers.shape
+    scales = weight.scales * x.scale
+    integers = np.rint(direction.bias / scales).clip(-BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
+    kernel = weight.integers.reshape(outputs, 1, 1, inputs)
+    given = permuted(call.b, x.value, (1, 0, 2)) if _is_batch_first(call) else x.value
+    layer = IntLayer(call.b, x, kernel, integers, scales, target)
+    return Real(linear(call.b, given, layer, (*given.shape[:2], outputs)))
+
+
+def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]:
+    """Return what is rounded to what inside, so that nothing leaves its range."""
+    (steps, _), x = _extent(call), call.real(0)
+    low, high = integer_range(x.value.dtype)
+    furthest = max(high - x.zero_point, x.zero_point - low) * x.scale
+    state = max(1.0, _initial(call, 5))
+    most = max(
+        float(np.max(each.inputs.reach * furthest + np.abs(each.bias)
+                     + each.states.reach * state + np.abs(each.inner)))
+        for each in directions
+    )  # fmt: skip
+    # A cell keeps a part of what it has, as much as its gate opens, and gets at most 1 anew.
+    closed = 1 - float(sigmoid(np.array(most)))
+    kept = min(float(steps), 1 / closed if closed else float(steps))
+    cell = _target(1.02 * (kept + _initial(call, 6)) * ONE)
+    hidden = _target(state * ONE)
+    return {
+        "gates": _target(1.02 * most * ONE),
+        "sigmoid": _target(ONE),
+        "tanh": _target(ONE),
+        "cell": cell,
+        "narrow": cell,
+        "difference": _target(2 * hidden.scale),
+        "hidden": hidden,
+    }
+
+
+def _target(scale: float) -> Target:
+    return Target(DType.INT16, Quantization((scale,), (0,)), *integer_range(DType.INT16))
+
+
+def _initial(call: OnnxCall, index: int) -> float:
+    """Return how far from zero a first state can be."""
+    if not call.given(index) or (index == 6 and call.kind != "LSTM"):
+        return 0.0
+    term = call.term(index)
+    if isinstance(term, Constant):
+        return float(np.max(np.abs(term.real), initial=0.0))
+    real = call.real(index)
+    low, high = integer_range(real.value.dtype)
+    return max(high - real.zero_point, real.zero_point - low) * real.scale
+
+
+def _first(call: OnnxCall, index: int, place: int, grid: Target) -> Real:
+    """Return a first state, [batch, hidden]; zeros where none is given."""
+    shape, axis = (_extent(call)[1], call.shape_of(2)[2]), int(_is_batch_first(call))
+    if not call.given(index):
+        return Real(call.b.constant(np.zeros(shape), grid.dtype, grid.quantization))
+    term = call.term(index)
+    if isinstance(term, Constant):
+        steps = np.rint(term.real.take(place, axis).astype(np.float64) / grid.scale)
+        integers = steps.clip(*integer_range(grid.dtype)).astype(np.int64)
+        return Real(call.b.constant(integers, grid.dtype, grid.quantization))
+    value = sliced(call.b, call.real(index).value, axis, place, 1)
+    return Real(reshape(call.b, value, shape))

@@ -1,0 +1,72 @@
+"""Some nodes of a network as a file of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mizzen.diagnostics import MizzenError
+from mizzen.frontends.onnx import writing
+from mizzen.frontends.onnx.writing import submodel
+
+from .networks import network, node, onnx, ran, taken, tensor
+
+
+def read_chain(opset: int = 17) -> Any:
+    return taken(
+        network(
+            [
+                node("Add", ["x", "a"], ["h"]),
+                node("Mul", ["h", "b"], ["i"]),
+                node("Softmax", ["i"], ["y"]),
+            ],
+            [tensor("x", [1, 3])],
+            [tensor("y", None)],
+            {"a": np.float32(1), "b": np.ones(3, np.float32)},
+            opset,
+        )
+    )
+
+
+def test_a_part_has_only_what_it_needs() -> None:
+    model = read_chain()
+    data = submodel(model, model.nodes[1:2], ["h"], ["i"])
+    written = onnx.load_model_from_string(data)
+    onnx.checker.check_model(written, full_check=True)
+    assert [row.name for row in written.graph.initializer] == ["b"]
+    assert [row.name for row in written.graph.input] == ["h"]
+    value = np.array([[1, 2, 3]], np.float32)
+    assert ran(data, {"h": value}, ["i"])[0].tolist() == value.tolist()
+
+
+def test_the_opset_is_the_oldest_of_the_forms() -> None:
+    model = read_chain(opset=28 if onnx.defs.onnx_opset_version() >= 28 else 21)
+    for nodes, opset in ((model.nodes[:1], 14), (model.nodes, 14)):
+        data = submodel(model, nodes, ["x"], [nodes[-1].outputs[0]])
+        written = onnx.load_model_from_string(data)
+        assert {row.domain: row.version for row in written.opset_import} == {"": opset}
+        assert written.ir_version == 10
+
+
+def test_the_same_nodes_are_the_same_bytes() -> None:
+    model = read_chain()
+    first, second = (submodel(model, model.nodes, ["x"], ["y"]) for _ in range(2))
+    assert first == second
+
+
+def test_constants_that_are_outputs() -> None:
+    model = taken(
+        network([node("Constant", [], ["y"], value_ints=[1, 2])], [], [tensor("y", None, 7)])
+    )
+    data = submodel(model, model.nodes, [], ["y"])
+    assert ran(data, {}, ["y"])[0].tolist() == [1, 2]
+
+
+def test_too_many_bytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MOST_BYTES", 8)
+    model = read_chain()
+    with pytest.raises(MizzenError) as caught:
+        submodel(model, model.nodes, ["x"], ["y"])
+    assert caught.value.diagnostic.code == "E192"
