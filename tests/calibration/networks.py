@@ -17,6 +17,10 @@ SHAPE = (1, 2, 6, 6)
 """Of the ONNX networks' input."""
 
 
+def floats(numbers: Sequence[float]) -> Array:
+    return np.array(numbers, np.float32)
+
+
 def reals(count: int, shape: Sequence[int] = SHAPE[1:], seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=(count, *shape)).astype(np.float32)
 
@@ -73,7 +77,7 @@ def detector(folder: Path) -> Path:
         helper.make_node("Mul", ["x", "size"], ["b"], name="boxes"),
         helper.make_node("Concat", ["b", "s"], ["y"], name="all", axis=1),
     ]
-    return onnx_file(folder / "net.onnx", nodes, {"size": np.float32([640])}, ["y"])
+    return onnx_file(folder / "net.onnx", nodes, {"size": floats([640])}, ["y"])
 
 
 def tflite_file(folder: Path, weights: Array | None = None, bias: Array | None = None) -> Path:
@@ -89,9 +93,15 @@ def tflite_file(folder: Path, weights: Array | None = None, bias: Array | None =
     maps = net.tensor("maps;bias;sums", (1, 4, 4, 4), np.float32)
     options = {"padding": 1, "stride_w": 1, "stride_h": 1, "fused_activation_function": 1}
     net.operator("CONV_2D", [x, w, b], [maps], ("Conv2DOptions", options))
-    flat, shape = net.tensor("flat", (1, 64), np.float32), net.constant("shape", np.int32([1, 64]))
+    flat, shape = (
+        net.tensor("flat", (1, 64), np.float32),
+        net.constant("shape", np.array([1, 64], np.int32)),
+    )
     net.operator(
-        "RESHAPE", [maps, shape], [flat], ("ReshapeOptions", {"new_shape": np.int32([1, 64])})
+        "RESHAPE",
+        [maps, shape],
+        [flat],
+        ("ReshapeOptions", {"new_shape": np.array([1, 64], np.int32)}),
     )
     y = net.tensor("y", (1, 3), np.float32)
     given = [flat, net.constant("dw", dense), net.constant("db", np.zeros(3, np.float32))]
@@ -104,6 +114,6 @@ def tflite_file(folder: Path, weights: Array | None = None, bias: Array | None =
 def saved(folder: Path, array: Array, labels: Array | None = None) -> Path:
     """Write samples of the input `x`, with labels if there are any."""
     path = folder / "data.npz"
-    named = {"x": array} if labels is None else {"x": array, "labels": labels}
+    named: dict[str, Any] = {"x": array} if labels is None else {"x": array, "labels": labels}
     np.savez(path, **named)
     return path

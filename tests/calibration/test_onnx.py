@@ -19,6 +19,10 @@ pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.filterwarnings("ignore::mizzen.diagnostics.MizzenWarning")
 
 
+def _not_found(name: str) -> None:
+    """Find no package."""
+
+
 def quantised(path: Path, scheme: Scheme | None = None, count: int = 32, **words: Any) -> Quantized:
     return quantize_file(path, saved(path.parent, reals(count)), scheme=scheme, **words)
 
@@ -185,7 +189,7 @@ def test_weights_beside_the_network(tmp_path: Path) -> None:
 
 def test_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = networks.classifier(tmp_path)
-    monkeypatch.setattr("mizzen.calibration.onnx.find_spec", lambda name: None)
+    monkeypatch.setattr("mizzen.calibration.onnx.find_spec", _not_found)
     assert code_of(path) == (
         "error[E199]: onnx must be installed to quantise such a network, and is not\n"
         "  help pip install 'mizzen[onnx]'"

@@ -10,6 +10,8 @@ from mizzen.calibration.ranges import STILL, Ranges
 from mizzen.calibration.seen import FEWEST_SAMPLES, Seen, findings
 from mizzen.diagnostics import Severity
 
+from .networks import floats
+
 Array = npt.NDArray[Any]
 
 
@@ -78,12 +80,12 @@ def test_a_range_that_one_input_makes() -> None:
 
 
 def test_an_input_that_is_somewhat_larger_is_none() -> None:
-    inputs = [np.float32([-1, 1])] * (FEWEST_SAMPLES - 1) + [np.float32([-1.9, 1.9])]
+    inputs = [floats([-1, 1])] * (FEWEST_SAMPLES - 1) + [floats([-1.9, 1.9])]
     assert not said(seen_of(inputs))
 
 
 def test_ranges_have_zero_in_them() -> None:
-    seen = seen_of([np.float32([2, 3]), np.float32([4, 5])], [np.zeros(2, np.float32)] * 2)
+    seen = seen_of([floats([2, 3]), floats([4, 5])], [np.zeros(2, np.float32)] * 2)
     assert Ranges(seen).chosen() == {"x": (0.0, 5.0), "y": STILL}
 
 

@@ -7,6 +7,7 @@ operators of numbers quantised, whether ONNX Runtime has a kernel of integers fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,14 +69,15 @@ class OnnxSource:
         model = load(data, network, path.parent)
         give_names(model)
         self._bits = 16 if scheme.activations is Activations.INT16 else 8
-        if scheme.cuts:
-            nodes = [node_named(model.graph.node, name, "--cut", self.name) for name in scheme.cuts]
-            cut(model, nodes)
+        nodes = list(model.graph.node)
         self._kept = [
-            node_named(model.graph.node, name, "--keep-float", self.name)
-            for name in scheme.keep_float
+            node_named(nodes, name, "--keep-float", self.name) for name in scheme.keep_float
         ]
-        self._given = {str(output) for node in model.graph.node for output in node.output}
+        self._numbers = {
+            str(output): index for index, node in enumerate(nodes) for output in node.output
+        }
+        if scheme.cuts:
+            cut(model, [node_named(nodes, name, "--cut", self.name) for name in scheme.cuts])
         self._model = _prepared(model, OPSETS[scheme.activations], self.name)
         self.said = (*network.said, *_raised(opset(model), opset(self._model)))
         self._network = OnnxNetwork(self._model.SerializeToString(), self.name)
@@ -105,7 +107,11 @@ class OnnxSource:
         if scheme.activations is Activations.INT16:
             join_limits(made)
         drop_unused(made)
-        return Made(made.SerializeToString(), tuple(floating(made, self._model)))
+        left = [
+            replace(each, index=self._number(each.name, each.index))
+            for each in floating(made, self._model)
+        ]
+        return Made(made.SerializeToString(), tuple(left))
 
     def advice(self, made: Made, seen: Seen) -> Iterator[Diagnostic]:
         """Return where a concatenation leaves a tensor few levels."""
@@ -117,11 +123,21 @@ class OnnxSource:
         from mizzen.analysis.comparison.precision_onnx import OnnxNetworks
 
         networks = OnnxNetworks(made.data, self._model.SerializeToString(), self.name)
-        return measured(networks, self.name, self.name, Data(arrays))
+        result = measured(networks, self.name, self.name, Data(arrays))
+        # Users know the numbers of their own file.
+        layers = [
+            replace(each, index=self._number(each.name, each.index)) for each in result.layers
+        ]
+        unmatched = [(self._number(name, at), kind, name) for at, kind, name in result.unmatched]
+        return replace(result, layers=tuple(layers), unmatched=tuple(unmatched))
 
     def networks(self, made: Made) -> tuple[Subject, Subject]:
         """Return the quantised network and this one, to be judged by labels."""
         return OnnxNetwork(made.data, self.name), self._network
+
+    def _number(self, name: str, other: int) -> int:
+        """Return the number in the user's file of the operator that computes a tensor."""
+        return self._numbers.get(name, other)
 
     def _excluded(self) -> Iterator[str]:
         """Return the nodes of the prepared network that compute what the user keeps in float."""
@@ -139,7 +155,7 @@ class OnnxSource:
                 if node is None:
                     continue
                 yield str(node.name)
-                pending += [name for name in node.input if name not in self._given]
+                pending += [name for name in node.input if name not in self._numbers]
 
 
 def _require_packages() -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from mizzen.report.precision import Precision
 
     Array = npt.NDArray[Any]
+
+AT_ONCE = 32
+"""Samples that are computed at once; all of their tensors are held."""
 
 NEAR = 3
 """Names that may be meant, for one that there is not."""
@@ -152,16 +156,16 @@ class TfliteSource:
 
         reference = MicroReference(computed_once(self._model))
         tensors = self._model.main.tensors
-        for sample in samples:
-            (values,) = reference.infer([[array[np.newaxis] for array in sample]], [])
-            yield (
-                sample,
-                {
-                    tensors[index].name: value
-                    for index, value in values.items()
-                    if tensors[index].data is None
-                },
-            )
+        following = iter(samples)
+        while part := list(islice(following, AT_ONCE)):
+            (values,) = reference.infer([[np.stack(each) for each in zip(*part, strict=True)]], [])
+            computed = {
+                tensors[index].name: value
+                for index, value in values.items()
+                if tensors[index].data is None
+            }
+            for place, sample in enumerate(part):
+                yield sample, {name: value[place] for name, value in computed.items()}
 
     def _ranges(
         self, samples: Sequence[Sample], method: Method, seen: Seen

@@ -70,6 +70,7 @@ def _quantise(options: argparse.Namespace, place: Path, console: Console) -> Seq
     """Write the quantised network to a temporary place, and return what is to be said of it."""
     from mizzen.calibration.quantizing import Words, begun
     from mizzen.calibration.scheme import Scheme
+    from mizzen.compiler.levels import CODE
     from mizzen.compiler.source import read_shapes
     from mizzen.files import write_file
 
@@ -78,7 +79,9 @@ def _quantise(options: argparse.Namespace, place: Path, console: Console) -> Seq
             options.model, Words(tuple(options.calibrate)), Scheme(), read_shapes(options.shape)
         )
         write_file(place, work.made.data)
-        return (quantised_here(work.report()), *work.diagnostics())
+        # What keeps few levels is said of what is compiled.
+        said = [each for each in work.diagnostics() if each.code != CODE]
+        return (quantised_here(work.report()), *said)
 
 
 def quantised_here(report: QuantizationReport) -> Diagnostic:

@@ -67,11 +67,12 @@ def open_reference(path: str | Path) -> Network:
 
 def _onnx(data: bytes, source: Path) -> Network:
     """Read an ONNX network as it is compiled, so that ONNX Runtime opens no file that it names."""
+    from mizzen.artifact.onnx_network import OnnxNetwork
     from mizzen.frontends.onnx.reading import read
     from mizzen.frontends.onnx.writing import submodel
 
     model = read(data, source.name, source.parent)
-    return OnnxProgram(submodel(model, model.nodes, model.inputs, model.outputs), source.name)
+    return OnnxNetwork(submodel(model, model.nodes, model.inputs, model.outputs), source.name)
 
 
 def doubts_of(network: Network | None) -> tuple[Diagnostic, ...]:

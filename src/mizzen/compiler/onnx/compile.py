@@ -9,6 +9,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.assembly import assembled
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.onnx.host import OnnxLowering, is_edge
+from mizzen.compiler.onnx.levels import few_levels
 from mizzen.compiler.placement import Placement, place
 from mizzen.compiler.report import with_diagnostics
 from mizzen.compiler.source import Extents, Source
@@ -53,13 +54,12 @@ def compiled(
     """Compile a file's network, and keep what it was made of."""
     model = read_quantized(source, target.shapes)
     compiler = target.backend.region_compiler(target.configuration, target.proof)
-    lowering = OnnxLowering(lower(model, compiler.window_limits), source.stem)
+    lowering = OnnxLowering(lower(model, compiler.window_limits), source.stem, source.name)
     legal = legality(compiler.legality(lowering.graph), target.configuration.ignore_ops)
     placed = place(lowering.graph, legal, is_edge, compiler, target.proof, on_progress)
     artifact, tensors = assembled(lowering, placed, target)
-    return Compiled(
-        model, lowering, placed, with_diagnostics(artifact, decisions_of(model)), tensors
-    )
+    said = (*decisions_of(model), *few_levels(model))
+    return Compiled(model, lowering, placed, with_diagnostics(artifact, said), tensors)
 
 
 def read_quantized(source: Source, shapes: Extents) -> Model:
