@@ -96,10 +96,10 @@ def layer_norm(attributes: Attributes, x: Array, scale: Array, bias: Array) -> A
 def batch_norm(
     attributes: Attributes, x: Array, scale: Array, bias: Array, mean: Array, variance: Array
 ) -> Array:
-    """Normalise each channel by constants."""
-    parts = (each.reshape(-1, 1, 1) for each in (scale, bias, mean, variance))
-    scale, bias, mean, variance = parts
-    return (x - mean) / np.sqrt(variance + np.float32(1e-5)) * scale + bias
+    """Normalise each channel by constants: multiply and add, as ONNX Runtime does."""
+    factor = scale / np.sqrt(variance + np.float32(1e-5))
+    rest = bias - mean * factor
+    return x * factor.reshape(-1, 1, 1) + rest.reshape(-1, 1, 1)
 
 
 def sigmoid(x: Array) -> Array:

@@ -41,6 +41,10 @@ def of_bytes() -> Network:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_real_numbers_become_integers_as_on_the_host(dtype: str) -> None:
+    pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
+    from mizzen.quantize import register_operators
+
+    register_operators()
     artifact = mizzen.compile(whole(dtype).data, U55)
     device, x = DeviceRun(device_program(artifact)), images(16)
     (host,) = outputs(artifact, x)

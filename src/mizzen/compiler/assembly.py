@@ -56,7 +56,12 @@ class Lowering(Numbered, Protocol):
 
     @property
     def name(self) -> str:
-        """What the network is called."""
+        """What the network is called, without what says its form."""
+        ...
+
+    @property
+    def file(self) -> str:
+        """What reports call it: the name of its file, if it has one."""
         ...
 
     @property
@@ -95,7 +100,7 @@ def report_of(lowering: Lowering, placed: Placement, target: ResolvedTarget) -> 
     partition, code = placed.partition, placed.code
     used = [code[region.groups] for region in partition.regions if region.device is Device.NPU]
     return compile_report(
-        lowering.name,
+        lowering.file,
         target.configuration,
         _placements(lowering, partition, used),
         [region.costs for region in used],

@@ -133,7 +133,7 @@ def _integers_of_onnx(source: Source, shapes: Extents) -> Graph:
     from mizzen.frontends.onnx.lowering.lower import lower as lower_onnx
 
     lowered = lower_onnx(read_quantized(source, shapes), WINDOW_LIMITS)
-    graph = integers_of(OnnxLowering(lowered, source.stem), form_of, source.stem)
+    graph = integers_of(OnnxLowering(lowered, source.stem, source.name), form_of, source.stem)
     STANDARD.run(graph)
     return graph
 

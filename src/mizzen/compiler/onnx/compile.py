@@ -54,7 +54,7 @@ def compiled(
     """Compile a file's network, and keep what it was made of."""
     model = read_quantized(source, target.shapes)
     compiler = target.backend.region_compiler(target.configuration, target.proof)
-    lowering = OnnxLowering(lower(model, compiler.window_limits), source.stem)
+    lowering = OnnxLowering(lower(model, compiler.window_limits), source.stem, source.name)
     legal = legality(compiler.legality(lowering.graph), target.configuration.ignore_ops)
     placed = place(lowering.graph, legal, is_edge, compiler, target.proof, on_progress)
     artifact, tensors = assembled(lowering, placed, target)

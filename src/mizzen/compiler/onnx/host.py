@@ -40,6 +40,7 @@ class OnnxLowering:
 
     lowered: Lowered
     name: str
+    file: str
 
     @property
     def graph(self) -> Graph:

@@ -38,6 +38,11 @@ class TorchLowering:
         return self.lowered.program.name
 
     @property
+    def file(self) -> str:
+        """The same: a program need not come from a file."""
+        return self.lowered.program.name
+
+    @property
     def graph(self) -> Graph:
         """The graph of all of it."""
         return self.lowered.graph

@@ -19,6 +19,9 @@ MOST_NESTED = 24
 MOST_NODES = 200_000
 """Nodes of a network once its functions stand where they are called."""
 
+MOST_OPERANDS = 4096
+"""Inputs of a node, and outputs."""
+
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload."""
 
@@ -73,6 +76,12 @@ def node_of(message: Message, place: int, body: Body, draft: Draft, beside: Besi
     named: str = message.get("name") or next((name for name in outputs if name), "")
     name = named if body.index is None else f"{body.prefix}/{named}"
     origin = Origin(model=draft.file, operator=index, kind=kind, name=name)
+    if max(len(inputs), len(outputs)) > MOST_OPERANDS:
+        raise fail(
+            "E192",
+            f"a node must have at most {MOST_OPERANDS:,} inputs and outputs, and has more",
+            origin=origin,
+        )
     for output in outputs:
         if output:
             body.names[output] = (

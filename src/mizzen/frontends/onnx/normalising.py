@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.onnx.bodies import (
     MOST_NODES,
     Body,
@@ -67,6 +67,8 @@ class Normalising:
     def body(self, body: Body, wanted: list[str]) -> None:
         """Take the nodes of a body that its wanted tensors need."""
         file = self.draft.file
+        if len(body.messages) > MOST_NODES:
+            raise self._too_many(MOST_NODES, body.messages[MOST_NODES])
         for place, message in ordered(body.messages, body.names, wanted, file):
             self._count(place, message)
             key = key_of(message, "op_type")
@@ -79,11 +81,14 @@ class Normalising:
     def _count(self, place: int, message: Message) -> None:
         self._taken += 1
         if self._taken > MOST_NODES:
-            raise fail(
-                "E192",
-                f"a network must have at most {MOST_NODES:,} nodes, and has more",
-                origin=origin_of(self.draft.file, place, message),
-            )
+            raise self._too_many(place, message)
+
+    def _too_many(self, place: int, message: Message) -> MizzenError:
+        return fail(
+            "E192",
+            f"a network must have at most {MOST_NODES:,} nodes, and has more",
+            origin=origin_of(self.draft.file, place, message),
+        )
 
     def resolved(self, name: str) -> str:
         """Follow a name to the tensor that it is another name of."""

@@ -95,11 +95,13 @@ def _type_name(dtype: np.dtype[Any]) -> str:
 
 def _attribute_types(node: Node) -> tuple[Any, ...]:
     """Say which attributes a node has, and of which types; lists hold one type each."""
-    types: list[Any] = []
-    for name, value in node.attributes.items():
-        parts = cast("tuple[Any, ...]", value if isinstance(value, tuple) else ())
-        types += [name, value.__class__, parts[0].__class__ if parts else None]
-    return tuple(types)
+    return tuple((name, *_types_of(value)) for name, value in node.attributes.items())
+
+
+def _types_of(value: Any) -> tuple[Any, Any]:
+    parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+    given = cast("object", value)
+    return type(given), type(parts[0]) if parts else None
 
 
 def _schema(kind: str, opset: int) -> Any:

@@ -61,6 +61,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "LSTM with states": ("LSTM", {"states": True}),
     "LSTM backwards": ("LSTM", {"direction": "reverse", "states": True}),
     "LSTM both ways": ("LSTM", {"direction": "bidirectional"}),
+    "LSTM of floating point": ("LSTM", {"weights": False, "states": True}),
+    "GRU of floating point": ("GRU", {"weights": False, "direction": "bidirectional"}),
+    "RNN of floating point": ("RNN", {"weights": False}),
     "GRU": ("GRU", {"linear_before_reset": 1}),
     "GRU with states": ("GRU", {"linear_before_reset": 1, "states": True}),
     "GRU, reset first": ("GRU", {}),
@@ -86,7 +89,7 @@ def test_a_layer_is_at_most_a_step_off(name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "reason"),
     [
-        ("LSTM", {"weights": False}, "its weights are not quantised to 8 bits"),
+        ("GRU", {"clip": 1.0}, "it clips its gates"),
         ("LSTM", {"clip": 1.0}, "it clips its gates"),
         ("RNN", {"activations": ["Affine"]}, "its activations are Affine"),
     ],

@@ -195,6 +195,15 @@ def test_interpolated_images_of_other_ranks(shape: tuple[int, ...], sizes: tuple
     assert layer.steps_off().max() <= 1
 
 
+def test_an_interpolated_image_alone() -> None:
+    """A batch of 1 has no distance between its corners."""
+    layer = Layer(
+        "Resize", [((1, 1, 4, 5), X), None, None, whole(1, 1, 7, 9)], SMALL,
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+    )  # fmt: skip
+    assert layer.steps_off().max() <= 1
+
+
 def test_interpolated_images_of_16_bits() -> None:
     layer = Layer(
         "Resize", [((1, 3, 4, 5), WX), None, None, whole(1, 3, 8, 10)], WX, {"mode": "linear"}

@@ -16,15 +16,16 @@ import numpy as np
 
 from mizzen.frontends.arrangement.movement import lifted, same_rank
 from mizzen.frontends.onnx.lowering.bounds import bounded
-from mizzen.frontends.onnx.lowering.call import OnnxCall, within
+from mizzen.frontends.onnx.lowering.call import QUANTIZE_BEFORE, OnnxCall, within
 from mizzen.frontends.onnx.lowering.context import Function
 from mizzen.frontends.onnx.lowering.functions import applied, sloped, table, tabled
+from mizzen.frontends.onnx.lowering.spans import STEEPEST, WIDE, taken
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.elementwise import combine, multiply, scalar
 from mizzen.frontends.quantized.scales import centered, requantize, rescale, typed
 from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target, Term
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import DType, Value
+from mizzen.graph import DType, Value, integer_range
 from mizzen.ops import Builder
 
 SUM_BITS = 29
@@ -35,6 +36,8 @@ FACTORS = {DType.INT8: 1 << 22, DType.INT16: (1 << 16) - 1}
 
 GREATEST = {DType.INT8: 255, DType.INT16: 32768}
 """How far an integer of a type may be from its zero point."""
+
+SHORT = integer_range(DType.INT16)[1]
 
 ERROR_MAXIMUM = 0.5
 """By how many steps of the result the rounding of constants may change it."""
@@ -73,8 +76,8 @@ def div(call: OnnxCall) -> Pending:
     call.need(bool(np.all(divisor.real != 0)), "it divides by a constant that is zero")
 
     def quotient(x: Operand, y: Operand, target: Target) -> Value:
-        assert not isinstance(y, Real)
-        return _product(call.b, x, 1 / y, target)
+        assert isinstance(y, np.ndarray)
+        return _product(call.b, x, np.asarray(1 / y), target)
 
     return _binary(call, np.divide, quotient)
 
@@ -84,8 +87,11 @@ DIVISOR = (
     "divide by a constant, or multiply by a reciprocal that is quantised",
 )
 
-Operand = Real | Array
-"""A quantised tensor, or the numbers of a constant that the model does not quantise, float64."""
+Operand = Real | Array | Pending
+"""A quantised tensor, or the numbers of a constant that the model does not quantise, float64.
+
+Of two summands, one may be sums of a layer that the model does not quantise.
+"""
 
 
 def _binary(
@@ -97,12 +103,14 @@ def _binary(
         return tabled(call, whole)
     exact = call.kind == "Div"
     x, y = _operand(call, 0, exact=False), _operand(call, 1, exact=exact)
+    is_known = not isinstance(x, Pending) or not isinstance(y, Pending)
+    call.need(is_known, "none of its inputs is quantised", QUANTIZE_BEFORE)
     if whole is not None:
         call.context.functions[call.node.outputs[0]] = whole
 
     def emit(target: Target) -> Value:
-        types = (target.dtype, None if whole is None else whole.x.value.dtype)
-        if whole is not None and types == (DType.INT8, DType.INT8):
+        source = None if whole is None or isinstance(whole.x, Pending) else whole.x.value
+        if whole is not None and source is not None and source.dtype is target.dtype is DType.INT8:
             return table(call.b, whole, target)
         return typed(build(x, y, target), target)
 
@@ -119,9 +127,9 @@ def _composed(call: OnnxCall, function: Binary) -> Function | None:
             return None
         sides.append(side)
     functions = [side for side in sides if isinstance(side, Function)]
-    if not functions or any(each.x.value is not functions[0].x.value for each in functions):
+    if not functions or not all(each.shares(functions[0]) for each in functions):
         return None
-    if functions[0].x.value.shape != call.shape:
+    if functions[0].shape != call.shape:
         return None
     left, right = (_side(side) for side in sides)
 
@@ -151,6 +159,8 @@ def _operand(call: OnnxCall, index: int, *, exact: bool) -> Operand:
     exact  take the numbers of a constant, even where the model has integers for them
     """
     term = call.term(index)
+    if isinstance(term, Pending) and call.kind in ("Add", "Sub"):
+        return term
     if not isinstance(term, Constant):
         return call.real(index)
     if not exact and term.real.size > 1 and has_integers(term):
@@ -172,11 +182,12 @@ def has_integers(constant: Constant) -> bool:
 
 def _sum(b: Builder, kind: str, x: Operand, y: Operand, target: Target) -> Value:
     """Add or subtract, in 32 bits."""
+    x, y = _settled(x, y, target), _settled(y, x, target)
     if isinstance(x, Real) and isinstance(y, Real):
         return combine(b, kind, x, y, target)
     real, reals = (x, y) if isinstance(x, Real) else (y, x)
     assert isinstance(real, Real)
-    assert not isinstance(reals, Real)
+    assert isinstance(reals, np.ndarray)
     headroom = 20 if real.value.dtype is DType.INT8 else 12
     most = float(np.abs(reals).max(initial=0.0))
     unit = max(real.scale * 2.0**-headroom, most * 2.0**-SUM_BITS)
@@ -186,6 +197,24 @@ def _sum(b: Builder, kind: str, x: Operand, y: Operand, target: Target) -> Value
     return requantize(b, b(kind, *same_rank(b, left, right)), unit, target)
 
 
+def _settled(operand: Operand, other: Operand, target: Target) -> Operand:
+    """Return sums of a layer as integers, up to where the result saturates whatever is added."""
+    if not isinstance(operand, Pending):
+        return operand
+    low, high = integer_range(target.dtype)
+    bound = target.scale * (high - low + 1)
+    match other:
+        case Real(value):
+            bound += GREATEST[value.dtype] * other.scale
+        case Pending():
+            raise RefusedError("none of its inputs is quantised", QUANTIZE_BEFORE)
+        case _:
+            bound += float(np.abs(other).max(initial=0.0))
+    if bound / SHORT > STEEPEST[target.dtype] * target.scale:
+        raise RefusedError("an input is not quantised, and 16 bits are too few for it", WIDE)
+    return taken(operand, bound)
+
+
 def _product(b: Builder, x: Operand, y: Operand, target: Target) -> Value:
     """Multiply, in 32 bits."""
     x, y = (_alone(b, each) for each in (x, y))
@@ -193,7 +222,7 @@ def _product(b: Builder, x: Operand, y: Operand, target: Target) -> Value:
         return multiply(b, x, y, target)
     real, reals = (x, y) if isinstance(x, Real) else (y, x)
     assert isinstance(real, Real)
-    assert not isinstance(reals, Real)
+    assert isinstance(reals, np.ndarray)
     unit = (float(np.abs(reals).max(initial=0.0)) or 1.0) / FACTORS[real.value.dtype]
     _need_precise(real, unit, target)
     factors = b.constant(np.rint(reals / unit), DType.INT32)
@@ -214,7 +243,7 @@ def _need_precise(x: Real, unit: float, target: Target) -> None:
 
 def _alone(b: Builder, operand: Operand) -> Operand:
     """Return one number as a quantised tensor of its own scale."""
-    if isinstance(operand, Real) or operand.size != 1:
+    if not isinstance(operand, np.ndarray) or operand.size != 1:
         return operand
     own = scalar(b.graph, float(operand.reshape(())))
     return Real(lifted(b, own.value, max(operand.ndim, 1)))
@@ -225,9 +254,10 @@ def _scaled(call: OnnxCall) -> Pending | None:
     index = 0 if isinstance(call.term(0), Pending) else 1
     term = call.term(index)
     other = _number(call, 1 - index)
-    if not isinstance(term, Pending) or other is None or call.function(index) is not None:
+    function = call.function(index)
+    if other is None or not isinstance(term, Pending) or function is None:
         return None
-    if call.kind == "Div" and index:
+    if isinstance(function.x, Real) or (call.kind == "Div" and index):
         return None
     factor = float(other) if call.kind == "Mul" else 1 / float(other or np.nan)
     if not 0 < factor < inf or term.shape != call.shape:
@@ -243,7 +273,15 @@ def _scaled(call: OnnxCall) -> Pending | None:
         )
         return typed(term.emit(within(inner, term.low, term.high)), target)
 
+    _remember(call, np.multiply if call.kind == "Mul" else np.divide)
     return Pending(emit, call.shape)
+
+
+def _remember(call: OnnxCall, function: Binary) -> None:
+    """Let what follows be a function of what the result is one of."""
+    whole = _composed(call, function)
+    if whole is not None:
+        call.context.functions[call.node.outputs[0]] = whole
 
 
 def _with_bias(call: OnnxCall) -> Pending | None:
@@ -257,7 +295,10 @@ def _with_bias(call: OnnxCall) -> Pending | None:
             return None
         call.term(index)
         bias = Constant(-term.real) if call.kind == "Sub" else term
-        return take(bias) if call.shape_of(index) == call.shape else None
+        if call.shape_of(index) != call.shape:
+            return None
+        _remember(call, np.subtract if call.kind == "Sub" else np.add)
+        return take(bias)
     return None
 
 

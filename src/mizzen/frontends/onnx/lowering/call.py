@@ -339,13 +339,12 @@ class OnnxCall:
                 raise RefusedError(f"its {self._called(index)} is no truth value")
 
     def function(self, index: int) -> Function | None:
-        """Return an input as a function of each number of a quantised tensor, if it is one."""
+        """Return an input as a function of each number of one tensor, if it is one."""
         name = self.node.inputs[index]
-        if name in self.context.functions:
-            self.term(index)
-            return self.context.functions[name]
         term = self.term(index)
-        if isinstance(term, Real) and term.value.dtype in NUMBERS:
+        if name in self.context.functions:
+            return self.context.functions[name]
+        if isinstance(term, Pending) or (isinstance(term, Real) and term.value.dtype in NUMBERS):
             return Function(term, lambda reals: reals)
         return None
 

@@ -51,10 +51,24 @@ UNQUANTIZED = NodeRefusal(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """A real tensor that is a function of each number of another, which integers stand for."""
+    """A real tensor that is a function of each number of another.
 
-    x: Real
+    x  which integers stand for, or sums of a layer that the model does not quantise
+    """
+
+    x: Real | Pending
     of: Callable[[Array], Array]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of both."""
+        return self.x.shape if isinstance(self.x, Pending) else self.x.value.shape
+
+    def shares(self, other: Function) -> bool:
+        """Whether both are functions of one tensor."""
+        if isinstance(self.x, Pending) or isinstance(other.x, Pending):
+            return self.x is other.x
+        return self.x.value is other.x.value
 
 
 class Context:

@@ -14,13 +14,12 @@ import numpy as np
 
 from mizzen.frontends.onnx.lowering.call import OnnxCall
 from mizzen.frontends.onnx.lowering.context import Function
+from mizzen.frontends.onnx.lowering.spans import taken_for
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.functions import function_of
-from mizzen.frontends.quantized.scales import rescale
-from mizzen.frontends.quantized.tables import STEP
-from mizzen.frontends.quantized.terms import Pending, Real, Target
+from mizzen.frontends.quantized.terms import Pending, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import DType, Quantization, Value
+from mizzen.graph import Value
 from mizzen.ops import Builder
 
 Numbers = Callable[[Array], Array]
@@ -55,26 +54,23 @@ def applied(call: OnnxCall, index: int, function: Numbers) -> Pending:
 
 
 def tabled(call: OnnxCall, function: Function) -> Pending:
-    """Return a function of a quantised tensor; what follows it may be part of it."""
+    """Return a function of one tensor; what follows it may be part of it."""
     call.context.functions[call.node.outputs[0]] = function
     return Pending(lambda target: table(call.b, function, target), call.shape)
 
 
 def table(b: Builder, function: Function, target: Target) -> Value:
     """Add the table of a function."""
-    x = function.x
-    if x.value.dtype is DType.INT8 and target.dtype is DType.INT16:
-        x = widened(b, x)
     with np.errstate(all="ignore"):
+        x = function.x
+        if isinstance(x, Pending):
+            x = taken_for(x, function.of, target, lambda reals: rounded(reals, target))
         return function_of(b, x, function.of, target, steps_of)
 
 
-def widened(b: Builder, x: Real) -> Real:
-    """Return 8 bits as 16 that stand for the same numbers, where a 16-bit table has an entry."""
-    scale = x.scale / STEP
-    value = rescale(b, x.value, float(STEP), DType.INT16, (x.zero_point, 0))
-    value.type = value.type.quantized(Quantization((scale,), (0,)))
-    return Real(value)
+def rounded(reals: Array, target: Target) -> Array:
+    """Return integers as QuantizeLinear makes them."""
+    return np.clip(np.rint(steps_of(reals, target)) + target.zero_point, *target.bounds)
 
 
 def power(call: OnnxCall) -> Pending:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import prod
+from math import ceil, log2, prod
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mizzen.frontends.onnx.lowering.picking import picked
 from mizzen.frontends.onnx.lowering.types import NUMBERS
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.resize import resized
-from mizzen.frontends.quantized.scales import requantize
+from mizzen.frontends.quantized.scales import requantize, rescale
 from mizzen.frontends.quantized.terms import Pending, Real, Target, Term
 from mizzen.frontends.refusal import RefusedError
 from mizzen.graph import DType, ResizeMode, Value
@@ -102,6 +102,8 @@ def _dimensions(call: OnnxCall, way: str) -> list[Dimension]:
 
 def _is_whole(dimension: Dimension) -> bool:
     """Whether outputs are the inputs."""
+    if dimension.before == dimension.after == 1:
+        return True
     return dimension.before == dimension.after and (dimension.start, dimension.step) == (0, 1)
 
 
@@ -219,14 +221,23 @@ def _interpolated(
 def _summed(call: OnnxCall, x: Real, form: Resizing, target: Target, shape: Sequence[int]) -> Value:
     """Interpolate images, to a shape; in their own scale, or with one rounding to another."""
     b = call.b
-    same = (x.value.dtype, x.scale, x.zero_point) == (
-        target.dtype, target.scale, target.zero_point,
-    )  # fmt: skip
-    if same:
+    if x.value.dtype is DType.INT8 and _is_on(x, target):
         return resized(b, x, form, target, shape)
-    sums = form.emit(b, x.value)
+    sums, unit = form.emit(b, x.value), x.scale / form.weights
     if x.zero_point:
         middle = np.full((1,) * sums.type.rank, -x.zero_point * form.weights)
         sums = b("ADD", sums, b.constant(middle, DType.INT32))
-    value = requantize(b, sums, x.scale / form.weights, target)
-    return channels_first(b, value, shape)
+    if sums.dtype is not DType.INT32:
+        # Fewer bits first, by a power of two: from 48 bits, a RESCALE has a multiplier of 15.
+        lost = max(0, ceil(log2(form.weights)) + NUMBER_BITS - SUM_BITS)
+        sums, unit = rescale(b, sums, 2.0**-lost, DType.INT32), unit * 2.0**lost
+    return channels_first(b, requantize(b, sums, unit, target), shape)
+
+
+NUMBER_BITS, SUM_BITS = 16, 31
+
+
+def _is_on(x: Real, target: Target) -> bool:
+    """Whether a tensor is on a target's scale already."""
+    own = (x.value.dtype, x.scale, x.zero_point)
+    return own == (target.dtype, target.scale, target.zero_point)

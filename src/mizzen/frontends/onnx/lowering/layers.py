@@ -228,15 +228,15 @@ def _layer(
     outputs = len(weight.integers)
     sums = weight.scales * x.scale
     integers = bias_of(bias, sums, outputs)
+    if bias is not None:
+        steps = _steps(bias.real, sums)
+        integers = np.where(np.abs(steps) > BIAS_MAXIMUM, steps, integers)
     if further is not None:
-        steps = integers + np.rint(further.astype(np.float64) / sums)
-        integers = np.clip(steps, -BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
-    _need_room(call, x, weight, integers)
+        integers = integers + _steps(further, sums)
 
     def emit(target: Target) -> Value:
-        return build(
-            IntLayer(call.b, x, weight.integers, integers, sums, target, weight.zero_point)
-        )
+        own = _with_room(x, weight, integers, sums / target.scale)
+        return build(IntLayer(call.b, x, weight.integers, own, sums, target, weight.zero_point))
 
     def with_bias(constant: Constant) -> Pending | None:
         rank = len(call.shape)
@@ -250,19 +250,46 @@ def _layer(
     return Pending(emit, call.shape)
 
 
-def _need_room(call: OnnxCall, x: Real, weight: Weight, bias: Array) -> None:
-    """Refuse sums that may leave 32 bits, which those of 8 bits have."""
+def _steps(reals: Array, scales: Array) -> Array:
+    """Return numbers in steps of sums, however many."""
+    with np.errstate(over="ignore"):
+        steps = np.rint(reals.astype(np.float64) / scales)
+    return np.clip(np.nan_to_num(steps), -LARGEST, LARGEST).astype(np.int64)
+
+
+def _with_room(x: Real, weight: Weight, bias: Array, steps: Array) -> Array:
+    """Return a bias with which no sum leaves 32 bits, which those of 8 bits have.
+
+    steps  of the result in one of the sums, by output or for all
+
+    A channel whose weights are all next to nothing has sums of a scale as small, and a bias of as
+    many bits as there are: it is cut where that changes no result.
+    """
     if x.value.dtype is not DType.INT8 or len(bias) != len(weight.integers):
-        return
+        return bias
     factors = np.abs(weight.integers.astype(np.int64) - weight.zero_point)
     low, high = integer_range(DType.INT8)
     greatest = max(high - x.zero_point, x.zero_point - low)
-    sums = np.abs(bias) + factors.reshape(len(factors), -1).sum(1) * greatest
-    call.need(
-        int(sums.max(initial=0)) <= BIAS_MAXIMUM,
-        "its sums do not fit into 32 bits, as its bias is large for the scales of input and weight",
-        "calibrate the model again, with data that reach its inputs' whole range",
-    )
+    most = factors.reshape(len(factors), -1).sum(1) * greatest
+    limit = BIAS_MAXIMUM - most
+    cut = np.clip(bias, -limit, limit)
+    saturates = (np.abs(cut) - most) * steps > STEPS
+    harmless = saturates | (np.abs(bias - cut) * steps < HALF)
+    if limit.min(initial=0) < 0 or not np.all(harmless):
+        raise RefusedError(
+            "its sums do not fit into 32 bits: its bias is large for the scales of its input and "
+            "weight",
+            "calibrate the model again, with data that reach its inputs' whole range",
+        )
+    return cut
+
+
+LARGEST = (1 << 39) - 1
+"""The greatest bias: sums of 16 bits have 48, and NPUs' biases 40."""
+
+HALF = 0.5
+STEPS = 1 << 16
+"""More steps than a result has."""
 
 
 def weight_of(call: OnnxCall, index: int, axis: int) -> Weight:

@@ -1,21 +1,23 @@
-"""Recurrent layers, unrolled: LSTM, GRU and RNN with quantised inputs and weights.
+"""Recurrent layers, unrolled: LSTM, GRU and RNN with quantised inputs and constant weights.
 
-The model says how a layer's inputs, weights and outputs are rounded, and nothing about what is
-inside, which ONNX has in floating point. Inside, everything has 16 bits, and no number leaves them:
-gates are bounded by the weights, states by what gates can give.
+The model says how a layer's inputs and outputs are rounded, and perhaps its weights, and nothing
+about what is inside, which ONNX has in floating point. Inside, everything has 16 bits, and no
+number leaves them: gates are bounded by the weights, states by what gates can give.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mizzen.frontends.arrangement.movement import concat, permuted, reshape, sliced
 from mizzen.frontends.arrangement.windows import linear
 from mizzen.frontends.onnx.lowering.call import OnnxCall
+from mizzen.frontends.onnx.lowering.matrices import FineRecurrence, Matrix, Part, matrix_of
 from mizzen.frontends.onnx.model import Array
+from mizzen.frontends.quantized.elementwise import combine
 from mizzen.frontends.quantized.layers import BIAS_MAXIMUM, IntLayer
 from mizzen.frontends.quantized.recurrence import (
     Recurrence,
@@ -27,11 +29,13 @@ from mizzen.frontends.quantized.recurrence import (
 )
 from mizzen.frontends.quantized.scales import as_target
 from mizzen.frontends.quantized.terms import Constant, Pending, Real, Target, Term
-from mizzen.frontends.refusal import RefusedError
 from mizzen.graph import DType, Quantization, Value, integer_range
 
 ONE = 2.0**-15
 """The step of numbers that are below 1."""
+
+ROOM = 1.02
+"""What sums get beside what they need, for what is rounded before."""
 
 STEPS_MAXIMUM = 1024
 """More steps are no network for an NPU: each is some ten operations."""
@@ -50,25 +54,6 @@ ACTIVATIONS = {
     "GRU": ("sigmoid", "tanh"),
     "RNN": ("tanh",),
 }
-
-QUANTIZE_WEIGHTS = "quantise W and R to 8 bits (DequantizeLinear in front of both)"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Matrix:
-    """A constant matrix in one direction, with gates in the order that they are computed in.
-
-    integers  int8, [gates * hidden, inputs]
-    scales    by output, or one for all
-    """
-
-    integers: Array
-    scales: Array
-
-    @property
-    def reach(self) -> Array:
-        """The greatest sum of each output, for inputs of at most 1."""
-        return np.abs(self.integers.astype(np.float64)).sum(axis=1) * self.scales
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,15 +155,7 @@ def _direction(
     call: OnnxCall, direction: Direction, grids: dict[str, Target]
 ) -> tuple[Value, Value, Value]:
     """Compute one direction: the sequence, the last hidden state, the last cell."""
-    layer = Recurrence(
-        b=call.b,
-        targets=grids,
-        projection=_projected(call, direction, grids["gates"]),
-        integers=direction.states.integers,
-        scales=direction.states.scales,
-        bias=direction.inner if direction.inner.any() else None,
-        is_reversed=direction.is_reversed,
-    )
+    layer = _layer(call, direction, grids)
     first = _first(call, 5, direction.place, grids["hidden"])
     last_cell = first
     match call.kind:
@@ -196,25 +173,36 @@ def _direction(
     return sequence.value, last, reshape(call.b, last_cell.value, (1, batch, hidden))
 
 
-def _matrix(call: OnnxCall, index: int, place: int) -> Matrix:
-    """Return a weight in one direction."""
-    weight = call.constant(index)
-    quantization = weight.quantization
-    if weight.integers is None or quantization is None or weight.integers.dtype != np.int8:
-        raise RefusedError("its weights are not quantised to 8 bits", QUANTIZE_WEIGHTS)
-    call.need(not any(quantization.zero_points), "its weights have a zero point",
-              "quantise them symmetrically")  # fmt: skip
-    scales = np.asarray(quantization.scales, np.float64)
-    if quantization.axis == 0:
-        scales = scales[place : place + 1]
-    elif quantization.axis == 1:
-        scales = _ordered(call, scales)
-    call.need(
-        quantization.axis in (None, 0, 1),
-        "its weights have a scale for each input",
-        "quantise them with one scale, or one for each output",
+def _layer(call: OnnxCall, direction: Direction, grids: dict[str, Target]) -> Recurrence:
+    """Return a direction's recurrence; its weight may have two parts."""
+    first, *others = direction.states.parts
+    whole = FineRecurrence(
+        b=call.b,
+        targets=grids,
+        projection=_projected(call, direction, grids["gates"]),
+        integers=first.integers,
+        scales=first.scales,
+        bias=direction.inner if direction.inner.any() else None,
+        is_reversed=direction.is_reversed,
     )
-    return Matrix(_ordered(call, weight.integers[place]), scales)
+    if not others:
+        return whole
+    (part,) = others
+    lower = replace(whole, integers=part.integers, scales=part.scales, bias=None, weights={})
+    return replace(whole, lower=lower)
+
+
+def _matrix(call: OnnxCall, index: int, place: int) -> Matrix:
+    """Return a weight in one direction, with gates in the order that they are computed in."""
+    matrix = matrix_of(call.constant(index), place)
+    parts = (
+        Part(
+            _ordered(call, part.integers),
+            part.scales if part.scales.size == 1 else _ordered(call, part.scales),
+        )
+        for part in matrix.parts
+    )
+    return Matrix(tuple(parts), _ordered(call, matrix.reach))
 
 
 def _ordered(call: OnnxCall, array: Array) -> Array:
@@ -234,11 +222,20 @@ def _biases(call: OnnxCall, place: int) -> tuple[Array, Array]:
 
 def _projected(call: OnnxCall, direction: Direction, target: Target) -> Real:
     """Multiply all inputs by the weight at once."""
-    x, weight = call.real(0), direction.inputs
-    outputs, inputs = weight.integers.shape
-    scales = weight.scales * x.scale
-    integers = np.rint(direction.bias / scales).clip(-BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
-    kernel = weight.integers.reshape(outputs, 1, 1, inputs)
+    first, *others = direction.inputs.parts
+    result = _product(call, first, direction.bias, target)
+    for part in others:
+        further = _product(call, part, np.zeros_like(direction.bias), target)
+        result = Real(combine(call.b, "ADD", result, further, target))
+    return result
+
+
+def _product(call: OnnxCall, part: Part, bias: Array, target: Target) -> Real:
+    x = call.real(0)
+    outputs, inputs = part.integers.shape
+    scales = part.scales * x.scale
+    integers = np.rint(bias / scales).clip(-BIAS_MAXIMUM, BIAS_MAXIMUM).astype(np.int64)
+    kernel = part.integers.reshape(outputs, 1, 1, inputs)
     given = permuted(call.b, x.value, (1, 0, 2)) if _is_batch_first(call) else x.value
     layer = IntLayer(call.b, x, kernel, integers, scales, target)
     return Real(linear(call.b, given, layer, (*given.shape[:2], outputs)))
@@ -258,15 +255,15 @@ def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]
     # A cell keeps a part of what it has, as much as its gate opens, and gets at most 1 anew.
     closed = 1 - float(sigmoid(np.array(most)))
     kept = min(float(steps), 1 / closed if closed else float(steps))
-    cell = _target(1.02 * (kept + _initial(call, 6)) * ONE)
+    cell = _target(ROOM * (kept + _initial(call, 6)) * ONE)
     hidden = _target(state * ONE)
     return {
-        "gates": _target(1.02 * most * ONE),
+        "gates": _target(ROOM * most * ONE),
         "sigmoid": _target(ONE),
         "tanh": _target(ONE),
         "cell": cell,
         "narrow": cell,
-        "difference": _target(2 * hidden.scale),
+        "difference": _target(ROOM * 2 * hidden.scale),
         "hidden": hidden,
     }
 

@@ -11,10 +11,9 @@ from mizzen.frontends.arrangement.choice import reduced
 from mizzen.frontends.arrangement.movement import permuted, reshape
 from mizzen.frontends.arrangement.windows import linear
 from mizzen.frontends.onnx.lowering.call import OnnxCall
-from mizzen.frontends.onnx.lowering.functions import widened
 from mizzen.frontends.quantized.layers import IntLayer
 from mizzen.frontends.quantized.reductions import mean, summed
-from mizzen.frontends.quantized.scales import centered, requantize
+from mizzen.frontends.quantized.scales import centered, requantize, widened
 from mizzen.frontends.quantized.softmax import logsumexp, need_few_terms
 from mizzen.frontends.quantized.terms import Pending, Plain, Real, Target, Term, Wide
 from mizzen.graph import DType, Value

@@ -7,7 +7,7 @@ A lowering is a function ``(call: OnnxCall) -> Term``, or a tuple of terms where
 several outputs, in a module below `mizzen.frontends.onnx.lowering`. For example::
 
     def relu(call: OnnxCall) -> Term:
-        return activated(call, 0.0, inf)
+        return bounded(call, 0.0, inf)
 
     def transpose(call: OnnxCall) -> Term:
         perms = call.attribute("perm", ...)
