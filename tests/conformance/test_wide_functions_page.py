@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizz
 pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
 
 BOUND = 2
-"""Steps, from PyTorch and from the exact function: see `tables.TOLERANCE` of `mizzen.frontends.quantized`."""
+"""Steps, from PyTorch and from the exact function: see `mizzen.frontends.quantized.tables`."""
 
 RECURRENT = ("lstm", "gru")
 """Steps that follow from each other carry a difference on."""
