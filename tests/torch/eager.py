@@ -11,10 +11,9 @@ import torch
 
 from mizzen.artifact.interface import Array
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.codegen import RegionCompiler, RegionRefusal
+from mizzen.compiler.codegen import RegionCompiler, RegionRefusal, step_of
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.options import OFF
-from mizzen.compiler.codegen import step_of
 from mizzen.compiler.torch.placement import lowered_program, place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
 from mizzen.graph import Value

@@ -16,9 +16,9 @@ from torch.nn import functional
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.proof.options import OFF
-from mizzen.compiler.codegen import step_of
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
 from mizzen.frontends.torch.narrowing import read

@@ -25,9 +25,9 @@ import mizzen.torch
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
+from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.proof.options import OFF
-from mizzen.compiler.codegen import step_of
 from mizzen.compiler.torch.exported import export
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
