@@ -1,10 +1,11 @@
 """Give mutated ONNX files to what reads them: each ends in a network or a diagnostic.
 
 ``python benchmarks/mutations_onnx.py --count 100000 --jobs 2`` starts from ONNX's own operator
-cases, which its package makes, and from the files of ``--models``, if that folder is given. A file
-is changed by field (another number, name, type or operator, a field more or less, one from another
-place) or by byte, then read, and written again if that worked. What is counted, noted and kept in
-``--folder`` is as in `mutations`, and so is ``--number``.
+cases, which its package makes (once with integers as inputs, once as constants), and from the files
+of ``--models``, if that folder is given. A file is changed by field (another number, name, type or
+operator, a field more or less, one from another place) or by byte, then read, and written again if
+that worked. What is counted, noted and kept in ``--folder`` is as in `mutations`, and so is
+``--number``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from mutations import KINDS, Campaign, figures, numbered, show, warm_up
 from mutations_bytes import number, raw, real
@@ -161,11 +164,19 @@ def _cases() -> list[tuple[str, bytes]]:
     from onnx.backend.test.case.node import collect_testcases
 
     collect: Callable[[Any], Any] = collect_testcases
-    return [
-        (case.name, data)
-        for case in collect(None)
-        if case.model is not None and len(data := case.model.SerializeToString()) <= MOST_BASE_BYTES
-    ]
+    made: list[Any] = [case for case in collect(None) if case.model is not None]
+    every = [(case.name, case.model.SerializeToString()) for case in made]
+    every += [(f"{case.name}_known", _known(case)) for case in made if case.data_sets]
+    return [(name, data) for name, data in every if len(data) <= MOST_BASE_BYTES]
+
+
+def _known(case: Any) -> bytes:
+    """Make constants of a case's inputs that are integers, as shapes and axes are."""
+    model = onnx.ModelProto.FromString(case.model.SerializeToString())
+    for declared, value in zip(model.graph.input, case.data_sets[0][0], strict=False):
+        if isinstance(value, np.ndarray) and value.dtype == np.int64:
+            model.graph.initializer.append(numpy_helper.from_array(value, declared.name))
+    return model.SerializeToString()
 
 
 def _is_sound(data: bytes) -> bool:

@@ -127,6 +127,11 @@ SLOW: dict[str, Case] = {
         {"violations": NONE, "inexact_tensors": NONE},
         networks=("kws_ref_model", "pretrainedResnet_quant", "ad01_int8"),
     ),
+    "onnx_cases": Case(
+        "--types int8 --kinds Relu Gather --json",
+        {"tracebacks": NONE, "off_int8": NONE, "off_runtime_int8": NONE, "lowered_int8": SOME},
+        needs=("onnx", "onnxruntime"),
+    ),
     "pte": Case("--json", {"failed": NONE, "pte_seconds": SOME}, needs=("torch", "torchvision")),
     "interruptions": Case(
         "--commands compile --count 1 --disks 2 --json",

@@ -69,7 +69,7 @@ def refusal(model: Any, shapes: Mapping[str, tuple[int, ...] | int] | None = Non
 
 
 def kinds(model: Model) -> list[str]:
-    return [row.kind for row in model.nodes]
+    return [each.kind for each in model.nodes]
 
 
 def scales(name: str, scale: Any, zero: Any, dtype: Any = np.int8) -> dict[str, Array]:

@@ -65,13 +65,13 @@ def test_convolutions(dtype: Any, *, per_channel: bool) -> None:
         quantised_convolution(dtype, np.int8, per_channel=per_channel), within=1
     )
     assert kinds(model) == [*["DequantizeLinear"] * 3, "Conv", "QuantizeLinear"]
-    assert {row.index for row in model.nodes} == {0}
+    assert {each.index for each in model.nodes} == {0}
     assert is_quantized(model)
     bias = model.nodes[2]
     assert model.constants[bias.inputs[0]].dtype == np.int32
     scale = np.float32(0.05) * np.atleast_1d(model.constants["w_s"])
     np.testing.assert_array_equal(np.atleast_1d(model.constants[bias.inputs[1]]), scale)
-    assert model.nodes[1].attributes["axis"] == 0
+    assert model.nodes[1].attributes.get("axis") == (0 if per_channel else None)
 
 
 def integer_operator(kind: str, count: int = 1, **attributes: Any) -> Any:
@@ -213,7 +213,7 @@ def test_sixteen_bits_of_onnx_runtime() -> None:
             scales("x", 1e-4, 5, np.int16),
         )
     )
-    assert [row.domain for row in model.nodes] == ["", ""]
+    assert [each.domain for each in model.nodes] == ["", ""]
     assert model.types["q"].dtype == np.int16
 
 
@@ -300,6 +300,13 @@ def test_parameters_that_are_none(scale: Any, zero: Any, code: str) -> None:
     assert refusal(pair(scale, zero)).code == code
 
 
+def test_axes_are_counted_from_the_first() -> None:
+    model = computes_the_same(pair([0.1, 0.2, 0.3], [0, 1, 2], axis=-2))
+    assert [each.attributes["axis"] for each in model.nodes] == [1, 1]
+    for scale, zero in ((0.1, 0), ([0.1], [0])):
+        assert not any(each.attributes for each in taken(pair(scale, zero, axis=7)).nodes)
+
+
 def test_parameters_of_every_shape() -> None:
     for scale, zero in ((0.1, 3), ([0.1], [3]), ([0.1, 0.2, 0.3], [0, 1, 2]), ([0.1], 3)):
         if np.shape(scale) == np.shape(zero):
@@ -335,7 +342,7 @@ def test_weights_of_four_bits_come_as_eight() -> None:
 
 
 def weights_of(model: Model) -> Array:
-    reader = next(row for row in model.nodes if row.kind == "DequantizeLinear")
+    reader = next(each for each in model.nodes if each.kind == "DequantizeLinear")
     return model.constants[reader.inputs[0]]
 
 
@@ -418,6 +425,23 @@ def test_the_same_quantisation_twice_is_one() -> None:
         {"s": np.float32(0.1), "s2": np.float32(0.1), "z": np.int8(0)},
     )
     assert kinds(computes_the_same(model)).count("QuantizeLinear") == 1
+
+
+@pytest.mark.parametrize("output", [None, 2, 3, 5])
+def test_zero_points_that_are_left_out(output: int | None) -> None:
+    attributes = {} if output is None else {"output_dtype": output}
+    model = network(
+        [node("QuantizeLinear", ["x", "s"], ["y"], **attributes)],
+        [tensor("x", [5])],
+        [tensor("y", None, output or UINT8)],
+        {"s": np.float32(0.1)},
+        opset=21,
+    )
+    read = computes_the_same(model)
+    zero = read.constants[read.nodes[0].inputs[2]]
+    assert zero.shape == ()
+    assert zero == 0
+    assert zero.dtype == read.types["y"].dtype
 
 
 def test_raw_sums_stay() -> None:

@@ -73,7 +73,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "constants", "attributes"), CASES, ids=[f"{i}-{row[0]}" for i, row in enumerate(CASES)]
+    ("kind", "constants", "attributes"),
+    CASES,
+    ids=[f"{i}-{each[0]}" for i, each in enumerate(CASES)],
 )
 def test_constants_are_what_onnx_runtime_computes(
     kind: str, constants: dict[str, Any], attributes: dict[str, Any]
@@ -102,7 +104,7 @@ def test_constants_are_what_onnx_runtime_computes(
 
 
 def test_every_row_is_tested() -> None:
-    assert set(EVALUATORS) - {row[0] for row in CASES} == {"DequantizeLinear"}
+    assert set(EVALUATORS) - {each[0] for each in CASES} == {"DequantizeLinear"}
 
 
 def of_constants(nodes: list[Any], constants: dict[str, Any]) -> Any:
@@ -147,7 +149,7 @@ def test_products_that_take_long_are_left_to_the_host() -> None:
         ],
         {"s": np.array([2000, 2000])},
     )
-    assert [row.kind for row in taken(model).nodes] == ["MatMul"]
+    assert [each.kind for each in taken(model).nodes] == ["MatMul"]
 
 
 def test_memory_stays_within_a_gigabyte(tmp_path: Path) -> None:

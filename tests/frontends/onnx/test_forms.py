@@ -64,8 +64,8 @@ def test_old_attributes(
     kind: str, opset: int, attributes: dict[str, Any], kinds: list[str]
 ) -> None:
     model = computes_the_same(one(kind, opset, **attributes), within=1e-6)
-    assert [row.kind for row in model.nodes] == kinds
-    assert {row.index for row in model.nodes} == {0}
+    assert [each.kind for each in model.nodes] == kinds
+    assert {each.index for each in model.nodes} == {0}
 
 
 NEW: list[tuple[str, int, dict[str, Any], dict[str, Any]]] = [
@@ -129,7 +129,7 @@ def test_dropout_gives_its_mask() -> None:
         opset=13,
     )
     read = taken(model)
-    assert [row.kind for row in read.nodes] == ["Relu"]
+    assert [each.kind for each in read.nodes] == ["Relu"]
     assert read.constants["mask"].all()
 
 

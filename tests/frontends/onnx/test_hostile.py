@@ -39,7 +39,7 @@ def bases() -> list[bytes]:
     """Write networks with every kind of part: attributes of old, branches, functions, integers."""
     quantised = {"s": np.float32(0.1), "z": np.int8(3), "w": np.ones((2, 4, 3, 3), np.int8),
                  "b": np.ones(2, np.int32)}  # fmt: skip
-    rows = [
+    every = [
         network(
             [
                 node("QuantizeLinear", ["x", "s", "z"], ["q"]),
@@ -107,7 +107,7 @@ def bases() -> list[bytes]:
              "r": np.ones((1, 12, 3), np.float32)},
         ),
     ]  # fmt: skip
-    return [row.SerializeToString() for row in rows]
+    return [each.SerializeToString() for each in every]
 
 
 def test_the_networks_that_are_changed_are_read() -> None:
@@ -173,16 +173,30 @@ def test_a_small_file_that_says_it_is_large() -> None:
         ([node("DepthToSpace", ["x"], ["y"], blocksize=0)], "E190"),
         ([node("Upsample", ["x"], ["y"], scales=[1e30] * 4)], "E194"),
         ([node("Resize", ["x", "", "f"], ["y"])], "E192"),
+        ([node("LayerNormalization", ["x", "g"], ["y"], axis=(1 << 63) - 1)], "E190"),
+        ([node("LayerNormalization", ["x", "g"], ["y"], axis=-9)], "E190"),
+        ([node("GatherND", ["x", "i"], ["y"], batch_dims=-100)], "E190"),
+        ([node("GatherND", ["x", "i"], ["y"], batch_dims=2)], "E190"),
+        ([node("Einsum", ["x"], ["y"], equation="- ")], "E190"),
+        ([node("Einsum", ["x"], ["y"], equation="ij->" + "i" * 10_000)], "E190"),
+        ([node("OneHot", ["i", "d", "v"], ["y"], axis=4)], "E190"),
+        ([node("GroupNormalization", ["x", "g", "g"], ["y"], num_groups=0)], "E190"),
+        ([node("Attention", ["x", "x", "x"], ["y"], q_num_heads=0)], "E190"),
     ],
 )  # fmt: skip
 def test_numbers_that_no_operator_has(nodes: list[Any], code: str) -> None:
     constants = {
         "s": [-7, 1 << 40, 3, 2],
         "w": np.ones((2, 4, 3, 3), np.float32),
+        "i": np.zeros((2, 1), np.int64),
+        "d": 3,
+        "v": np.ones(2, np.float32),
         "g": np.ones(3, np.float32),
         "f": np.array([1, 1, 1e9, 1e9], np.float32),
     }
-    diagnostic = refusal(network(nodes, [tensor("x", [1, 4, 6, 6])], [Y], constants))
+    old = "Upsample" in {each.op_type for each in nodes}
+    given = [tensor("x", [1, 4, 6, 6])]
+    diagnostic = refusal(network(nodes, given, [Y], constants, 17 if old else 23))
     assert diagnostic.code == code
 
 

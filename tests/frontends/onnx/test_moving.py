@@ -42,7 +42,7 @@ def test_inputs_are_quantised_first() -> None:
         )
     )
     assert kinds(model)[:3] == ["QuantizeLinear", "Transpose", "Reshape"]
-    assert [row.index for row in model.nodes[:3]] == [2, 0, 1]
+    assert [each.index for each in model.nodes[:3]] == [2, 0, 1]
     assert model.nodes[0].inputs[0] == "x"
     assert model.types[model.nodes[0].outputs[0]].dtype == np.int8
     assert model.types[model.nodes[0].outputs[0]].shape == (1, 4, 5, 3)

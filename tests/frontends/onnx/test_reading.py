@@ -40,7 +40,7 @@ def test_nodes_are_put_in_order_and_keep_their_places() -> None:
         [X], [Y],
     )  # fmt: skip
     read_model = taken(model)
-    assert [(row.kind, row.index, row.name) for row in read_model.nodes] == [
+    assert [(each.kind, each.index, each.name) for each in read_model.nodes] == [
         ("Neg", 1, "a"), ("Exp", 2, "b"), ("Relu", 0, "last"),
     ]  # fmt: skip
     assert str(read_model.origin(read_model.nodes[2])) == 'x.onnx, operator 0 Relu -> "last"'
@@ -179,7 +179,7 @@ def branches(condition: str, constants: dict[str, Any], inputs: list[Any] | None
 
 def test_a_branch_takes_the_place_of_its_if() -> None:
     yes = computes_the_same(branches("c", {"c": np.array(True)}))
-    assert [(row.kind, row.index) for row in yes.nodes] == [
+    assert [(each.kind, each.index) for each in yes.nodes] == [
         ("Exp", 0), ("Add", 1), ("Relu", 1), ("Abs", 2),
     ]  # fmt: skip
     assert yes.nodes[1].name == "choose/in"
@@ -244,10 +244,10 @@ def test_functions_stand_where_they_are_called() -> None:
         [inner, outer],
     )  # fmt: skip
     read_model = computes_the_same(model)
-    assert [(row.kind, row.index) for row in read_model.nodes] == [
+    assert [(each.kind, each.index) for each in read_model.nodes] == [
         ("LeakyRelu", 0), ("Add", 0), ("Relu", 0), ("LeakyRelu", 1), ("Add", 1), ("Relu", 1),
     ]  # fmt: skip
-    assert [row.attributes["alpha"] for row in read_model.nodes if row.attributes] == [0.25, 0.5]
+    assert [each.attributes["alpha"] for each in read_model.nodes if each.attributes] == [0.25, 0.5]
 
 
 def test_functions_without_an_end_are_refused() -> None:
@@ -264,7 +264,7 @@ def test_functions_that_double_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
         for k in range(22)
     ]  # fmt: skip
     functions = [function("F0", [node("Add", ["a", "b"], ["c"])])]
-    functions += [function(f"F{k + 1}", rows) for k, rows in enumerate(nodes)]
+    functions += [function(f"F{k + 1}", every) for k, every in enumerate(nodes)]
     model = with_functions([node("F22", ["x", "x"], ["y"], domain="own")], functions)
     assert refusal(model).code == "E192"
 

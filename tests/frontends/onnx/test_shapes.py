@@ -66,8 +66,15 @@ def test_what_nothing_binds_is_refused(shape: Shape | None, message: str, help: 
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"z": (1, 2)}, '"z" must be an input of x.onnx, whose are: x'),
-        ({"m": 2}, '"m" must be a symbolic dimension of x.onnx, whose are: n'),
+        (
+            {"z": (1, 2)},
+            '"z" must be an input of x.onnx or a symbolic dimension of one, which are: x, n',
+        ),
+        (
+            {"m": 2},
+            '"m" must be an input of x.onnx or a symbolic dimension of one, which are: x, n',
+        ),
+        ({"x": 2}, 'shape [2] must fit input "x", which is [n, 4, 8]'),
         ({"x": (1, 2)}, 'shape [1, 2] must fit input "x", which is [n, 4, 8]'),
         ({"x": (1, 5, 8)}, 'shape [1, 5, 8] must fit input "x", which is [n, 4, 8]'),
     ],
@@ -77,6 +84,20 @@ def test_shapes_of_nothing_are_refused(
 ) -> None:
     diagnostic = refusal(relu(["n", 4, 8]), shapes)
     assert (diagnostic.code, diagnostic.message) == ("E197", message)
+
+
+def test_a_number_is_the_shape_of_an_input_of_one_dimension() -> None:
+    assert taken(relu(["n"]), {"x": 7}).types["y"].shape == (7,)
+
+
+def test_what_one_input_is_given_binds_the_others() -> None:
+    model = network(
+        [node("Add", ["a", "b"], ["y"])],
+        [tensor("a", ["n", 4]), tensor("b", ["n", 4])],
+        [tensor("y", None)],
+    )
+    read = taken(model, {"b": (3, 4)})
+    assert (read.types["y"].shape, read.said) == ((3, 4), ())
 
 
 @pytest.mark.parametrize("shape", [(-1, 4), (1 << 40, 4)])
@@ -124,7 +145,7 @@ def test_shapes_computed_from_shapes_are_constants() -> None:
         {"zero": 0, "axes": [0], "rest": [-1]},
     )
     read = taken(model, {"batch": 5})
-    assert [row.kind for row in read.nodes] == ["Reshape"]
+    assert [each.kind for each in read.nodes] == ["Reshape"]
     assert read.nodes[0].index == 4
     assert read.constants[read.nodes[0].inputs[1]].tolist() == [5, -1]
     assert read.types["y"].shape == (5, 12)

@@ -35,8 +35,8 @@ def test_a_part_has_only_what_it_needs() -> None:
     data = submodel(model, model.nodes[1:2], ["h"], ["i"])
     written = onnx.load_model_from_string(data)
     onnx.checker.check_model(written, full_check=True)
-    assert [row.name for row in written.graph.initializer] == ["b"]
-    assert [row.name for row in written.graph.input] == ["h"]
+    assert [each.name for each in written.graph.initializer] == ["b"]
+    assert [each.name for each in written.graph.input] == ["h"]
     value = np.array([[1, 2, 3]], np.float32)
     assert ran(data, {"h": value}, ["i"])[0].tolist() == value.tolist()
 
@@ -46,7 +46,7 @@ def test_the_opset_is_the_oldest_of_the_forms() -> None:
     for nodes, opset in ((model.nodes[:1], 14), (model.nodes, 14)):
         data = submodel(model, nodes, ["x"], [nodes[-1].outputs[0]])
         written = onnx.load_model_from_string(data)
-        assert {row.domain: row.version for row in written.opset_import} == {"": opset}
+        assert {each.domain: each.version for each in written.opset_import} == {"": opset}
         assert written.ir_version == 10
 
 

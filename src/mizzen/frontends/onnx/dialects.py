@@ -54,8 +54,8 @@ def require_taken(node: Node, draft: Draft) -> None:
 
 def plain(node: Node, draft: Draft) -> list[Node]:
     """Take a quantised operator apart; others stay as they are."""
-    row = ROWS.get((node.domain, node.kind))
-    parts = None if row is None else row(node, draft)
+    apart = ROWS.get((node.domain, node.kind))
+    parts = None if apart is None else apart(node, draft)
     return [node] if parts is None else parts
 
 
@@ -99,7 +99,7 @@ def _written(node: Node, draft: Draft, tensor: str, scale: str, zero: str, like:
 
 
 def _binary(kind: str) -> Row:
-    def row(node: Node, draft: Draft) -> list[Node] | None:
+    def apart(node: Node, draft: Draft) -> list[Node] | None:
         if not _all_constant(node, draft, (1, 2, 4, 5, 6, 7)):
             return None
         first, a = _read(node, draft, (0, 1, 2))
@@ -108,13 +108,13 @@ def _binary(kind: str) -> Row:
         written = _written(node, draft, result, _input(node, 6), _input(node, 7), node.inputs[0])
         return [first, second, made(node, kind, (a, b), (result,)), written]
 
-    return row
+    return apart
 
 
 def _unary(kind: str, *attributes: str) -> Row:
     """Make a row of an operator of a tensor with its scale, and the scale of its result."""
 
-    def row(node: Node, draft: Draft) -> list[Node] | None:
+    def apart(node: Node, draft: Draft) -> list[Node] | None:
         if not _all_constant(node, draft, (1, 2, 3, 4)) or node.attributes.get("channels_last", 0):
             return None
         first, x = _read(node, draft, (0, 1, 2))
@@ -123,7 +123,7 @@ def _unary(kind: str, *attributes: str) -> Row:
         written = _written(node, draft, result, _input(node, 3), _input(node, 4), node.inputs[0])
         return [first, made(node, kind, (x,), (result,), **kept), written]
 
-    return row
+    return apart
 
 
 def _reduce_mean(node: Node, draft: Draft) -> list[Node] | None:
@@ -240,10 +240,10 @@ def _where(node: Node, draft: Draft) -> list[Node] | None:
 def _own(kind: str, **defaults: Any) -> Row:
     """Make a row of an operator that ONNX has too, by the same inputs and attributes."""
 
-    def row(node: Node, draft: Draft) -> list[Node] | None:
+    def apart(node: Node, draft: Draft) -> list[Node] | None:
         return [made(node, kind, node.inputs, node.outputs, **(defaults | dict(node.attributes)))]
 
-    return row
+    return apart
 
 
 _POOL = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")

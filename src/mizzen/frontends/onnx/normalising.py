@@ -288,7 +288,7 @@ class Normalising:
         graph = node.attributes.get(chosen)
         if not isinstance(graph, Subgraph):
             raise self.draft.wrong(node, f'must have a graph "{chosen}", and has none')
-        results = [row.get("name", "") for row in graph.message.get("output", ())]
+        results = [entry.get("name", "") for entry in graph.message.get("output", ())]
         if len(results) != len(node.outputs):
             raise self.draft.wrong(node, "must have as many outputs as its branch, and has others")
         inner = Body(
@@ -307,11 +307,11 @@ class Normalising:
 
     def _call(self, node: Node, message: Message, function: Message, body: Body) -> None:
         """Put the nodes of a function in the place of its call."""
-        given = {row.get("name", ""): row for row in function.get("attribute_proto", ())}
-        for row in message.get("attribute", ()):
-            outer = body.given.get(row["ref_attr_name"]) if row.get("ref_attr_name") else row
+        given = {entry.get("name", ""): entry for entry in function.get("attribute_proto", ())}
+        for entry in message.get("attribute", ()):
+            outer = body.given.get(entry["ref_attr_name"]) if entry.get("ref_attr_name") else entry
             if outer is not None:
-                given[row.get("name", "")] = outer
+                given[entry.get("name", "")] = outer
         names = dict.fromkeys(function.get("input", ()), "")
         names |= dict(zip(names, (self.resolved(name) for name in node.inputs), strict=False))
         opsets = dict(body.opsets) | opsets_of(function.get("opset_import", []))

@@ -39,9 +39,9 @@ def _graphs(message: Message) -> Iterator[Message]:
 
 def _captured(graph: Message) -> set[str]:
     """Collect the names that a graph takes from outside."""
-    own = {row.get("name", "") for row in graph.get("input", ())}
-    own |= {row.get("name", "") for row in graph.get("initializer", ())}
-    taken: set[str] = {row.get("name", "") for row in graph.get("output", ())}
+    own = {entry.get("name", "") for entry in graph.get("input", ())}
+    own |= {entry.get("name", "") for entry in graph.get("initializer", ())}
+    taken: set[str] = {entry.get("name", "") for entry in graph.get("output", ())}
     for node in graph.get("node", ()):
         taken |= needed_by(node)
         own |= set(node.get("output", ()))

@@ -6,7 +6,7 @@ import numpy as np
 
 from mizzen.frontends.onnx.draft import Draft, changed, has
 from mizzen.frontends.onnx.model import Node
-from mizzen.frontends.onnx.tensors import NARROW, OTHERS
+from mizzen.frontends.onnx.tensors import DTYPES, NARROW, NUMBER_OF, OTHERS
 
 
 def require_parameters(node: Node, draft: Draft) -> Node:
@@ -26,7 +26,30 @@ def require_parameters(node: Node, draft: Draft) -> Node:
     number = node.attributes.get("output_dtype", 0)
     if number and node.kind == "QuantizeLinear" and number in OTHERS:
         raise draft.refused(node, f"must make integers of 8 or 16 bits, and makes {OTHERS[number]}")
-    return changed(node, without=("precision",)) if node.attributes.get("precision") == 0 else node
+    precision = node.attributes.get("precision", 0)
+    if precision not in (0, NUMBER_OF[draft.types[node.inputs[1]].dtype]):
+        raise draft.refused(node, "must divide in the type of its scale, and divides in another")
+    return _with_zero(_with_axis(changed(node, without=("precision", "block_size")), draft), draft)
+
+
+def _with_axis(node: Node, draft: Draft) -> Node:
+    """Say the axis that scales lie along, counted from the first; none where one is of all."""
+    if _is_one(draft.types[node.inputs[1]].shape):
+        return changed(node, without=("axis",))
+    axis: int = node.attributes.get("axis", 1)
+    return changed(node, axis=axis % len(draft.shape(node.inputs[0])))
+
+
+def _with_zero(node: Node, draft: Draft) -> Node:
+    """Say the zero point of a QuantizeLinear that has none: 0 of the type that it makes."""
+    if node.kind != "QuantizeLinear" or has(node, 2):
+        return node
+    dtype = DTYPES.get(node.attributes.get("output_dtype", 0) or NUMBER_OF[np.dtype(np.uint8)])
+    if dtype is None:
+        raise draft.wrong(node, "must make integers, and makes something else")
+    zero = draft.constant(np.zeros(draft.shape(node.inputs[1]), dtype), f"{node.name}:zero_point")
+    inputs = (*node.inputs[:2], zero)
+    return changed(node, inputs=inputs, without=("output_dtype",))
 
 
 def _require_scale(node: Node, draft: Draft) -> None:

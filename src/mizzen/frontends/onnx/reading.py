@@ -49,7 +49,7 @@ def read(data: bytes, name: str, folder: Path | None = None, shapes: Shapes | No
     draft = Draft(name, max(opset, FORMS))
     beside = Beside(folder)
     constants = constants_of(graph, beside, name)
-    inputs = [row for row in graph.get("input", ()) if row.get("name", "") not in constants]
+    inputs = [entry for entry in graph.get("input", ()) if entry.get("name", "") not in constants]
     binding = Binding(name, shapes or {})
     types = binding.bind(_named(inputs, name))
     outputs = _outputs(graph, name)
@@ -76,31 +76,31 @@ def _reminding(said: Sequence[str]) -> Generator[None]:
 
 
 def _named(inputs: list[Message], name: str) -> list[Message]:
-    names = [row.get("name", "") for row in inputs]
+    names = [entry.get("name", "") for entry in inputs]
     if len(set(names)) != len(names) or "" in names:
         raise wrong(Origin(model=name), f"inputs of {name} must have names of their own")
     return inputs
 
 
 def _outputs(graph: Message, name: str) -> list[str]:
-    names = [row.get("name", "") for row in graph.get("output", ())]
+    names = [entry.get("name", "") for entry in graph.get("output", ())]
     if not names or len(set(names)) != len(names) or "" in names:
         raise wrong(Origin(model=name), f"{name} must have outputs, with names of their own")
     return names
 
 
 def _every_name(graph: Message) -> set[str]:
-    names = {row.get("name", "") for row in graph.get("input", ())}
+    names = {entry.get("name", "") for entry in graph.get("input", ())}
     for node in graph.get("node", ()):
         names.update(node.get("output", ()))
     return names
 
 
 def _functions(message: Message) -> dict[tuple[str, str, str], Message]:
-    return {key_of(row, "name"): row for row in message.get("functions", ())}
+    return {key_of(entry, "name"): entry for entry in message.get("functions", ())}
 
 
 def _declared(graph: Message, binding: Binding) -> Mapping[str, TensorType]:
-    rows = [*graph.get("value_info", ()), *graph.get("output", ())]
-    types = {row.get("name", ""): binding.declared(row) for row in rows}
+    declared = [*graph.get("value_info", ()), *graph.get("output", ())]
+    types = {entry.get("name", ""): binding.declared(entry) for entry in declared}
     return {name: type for name, type in types.items() if type is not None}

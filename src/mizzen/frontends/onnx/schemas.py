@@ -177,7 +177,8 @@ class Schemas:
 
     def _check_types(self, node: Node, schema: Any, dtypes: Sequence[np.dtype[Any] | None]) -> None:
         allowed = {
-            row.type_param_str: set(row.allowed_type_strs) for row in schema.type_constraints
+            formal.type_param_str: set(formal.allowed_type_strs)
+            for formal in schema.type_constraints
         }
         bound: dict[str, str] = {}
         for place, dtype in enumerate(dtypes):

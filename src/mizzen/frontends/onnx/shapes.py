@@ -30,6 +30,7 @@ class Binding:
     file: str
     shapes: Shapes
     extents: dict[str, int] = field(default_factory=dict[str, int])
+    given: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     said: list[str] = field(default_factory=list[str])
 
     def bind(self, inputs: list[Message]) -> dict[str, TensorType]:
@@ -38,14 +39,13 @@ class Binding:
         Raises E189 for a dimension that nothing binds, E190 and E194 for types that are none of
         tensors, E197 for a shape that is of no input, or does not fit the one that it is of.
         """
-        self.extents = {
-            name: extent for name, extent in self.shapes.items() if isinstance(extent, int)
-        }
         tensors = [(message.get("name", ""), self._tensor(message)) for message in inputs]
         dims = {name: _dims(tensor) for name, tensor in tensors}
-        self._require_known(dims)
-        for name, tensor in tensors:
-            self._learn(name, dims[name], tensor)
+        self._take(dims)
+        for name, shape in self.given.items():
+            self._learn(name, dims[name], shape)
+        for name in (name for name in dims if name not in self.given):
+            self._take_batch(name, dims[name])
         return {name: self._bound(name, dims[name], tensor) for name, tensor in tensors}
 
     def declared(self, message: Message) -> TensorType | None:
@@ -75,35 +75,34 @@ class Binding:
                 )
         return type.get("tensor_type", {})
 
-    def _require_known(self, dims: Mapping[str, list[int | str | None] | None]) -> None:
+    def _take(self, dims: Mapping[str, list[int | str | None] | None]) -> None:
+        """Take what the user says: numbers are of dimensions, or of inputs that have one."""
         symbols = {d for every in dims.values() for d in every or () if isinstance(d, str)}
         for name, shape in self.shapes.items():
-            is_known = name in (symbols if isinstance(shape, int) else dims)
-            if not is_known:
-                raise self._unknown(name, shape, sorted(symbols), sorted(dims))
+            if isinstance(shape, int) and name in symbols:
+                self.extents[name] = shape
+            elif name in dims:
+                self.given[name] = (shape,) if isinstance(shape, int) else shape
+            else:
+                known = ", ".join([*sorted(dims), *sorted(symbols)][:8])
+                raise fail(
+                    "E197",
+                    f'"{name}" must be an input of {self.file} or a symbolic dimension of one, '
+                    f"which are: {known}",
+                    help="name an input, --shape input=1,3,96,96, or a dimension, --shape batch=1",
+                )
 
-    def _unknown(
-        self, name: str, shape: tuple[int, ...] | int, symbols: list[str], inputs: list[str]
-    ) -> MizzenError:
-        what, known = (
-            ("a symbolic dimension", symbols) if isinstance(shape, int) else ("an input", inputs)
-        )
-        choices = ", ".join(known[:8]) or "none"
-        return fail(
-            "E197",
-            f'"{name}" must be {what} of {self.file}, whose are: {choices}',
-            help="name an input, --shape input=1,3,96,96, or a dimension, --shape batch=1",
-        )
+    def _learn(
+        self, name: str, dims: list[int | str | None] | None, shape: tuple[int, ...]
+    ) -> None:
+        """Take extents of symbols from a shape that was given."""
+        self._require_rank(name, dims, shape)
+        for symbol, extent in zip(dims or (), shape, strict=False):
+            if isinstance(symbol, str):
+                self.extents.setdefault(symbol, extent)
 
-    def _learn(self, name: str, dims: list[int | str | None] | None, tensor: Message) -> None:
-        """Take extents of symbols from a shape that was given, and one of batch from its place."""
-        shape = self.shapes.get(name)
-        if isinstance(shape, tuple):
-            self._require_rank(name, dims, shape)
-            for symbol, extent in zip(dims or (), shape, strict=False):
-                if isinstance(symbol, str):
-                    self.extents.setdefault(symbol, extent)
-            return
+    def _take_batch(self, name: str, dims: list[int | str | None] | None) -> None:
+        """Take the first dimension as 1, where nothing says what it is."""
         first = dims[0] if dims else 1
         if isinstance(first, str) and first not in self.extents:
             self.extents[first] = 1
@@ -128,8 +127,8 @@ class Binding:
 
     def _bound(self, name: str, dims: list[int | str | None] | None, tensor: Message) -> TensorType:
         origin = Origin(model=self.file, name=name)
-        shape = self.shapes.get(name)
-        if not isinstance(shape, tuple):
+        shape = self.given.get(name)
+        if shape is None:
             shape = tuple(
                 self._extent(name, place, dim, dims)
                 for place, dim in enumerate(self._rank(name, dims))

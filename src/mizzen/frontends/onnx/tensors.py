@@ -112,8 +112,8 @@ def _elements(
 ) -> Array:
     size = count * dtype.itemsize
     if message.get("data_location", 0) == 1:
-        entries = {row.get("key", ""): row.get("value", "") for row in message["external_data"]} \
-            if "external_data" in message else {}  # fmt: skip
+        places: list[Message] = message.get("external_data", [])
+        entries = {place.get("key", ""): place.get("value", "") for place in places}
         return _of_bytes(beside.tensor(entries, size, origin), dtype)
     if "raw_data" in message:
         raw = message["raw_data"]
@@ -204,10 +204,10 @@ def _flat_places(
 ) -> Array:
     if places.dtype != np.int64 or places.shape not in ((count,), (count, len(dims))):
         raise wrong(origin, f"{subject} must have an index for each value, and has others")
-    rows = places.reshape(count, -1)
+    every = places.reshape(count, -1)
     limits = (prod(dims),) if places.ndim == 1 else dims
-    if np.any(rows < 0) or np.any(rows >= np.array(limits, np.int64)):
+    if np.any(every < 0) or np.any(every >= np.array(limits, np.int64)):
         raise wrong(origin, f"indices of {subject} must lie in {list(dims)}, and one does not")
     if places.ndim == 1:
         return places
-    return np.ravel_multi_index(tuple(rows.T), dims) if count else np.zeros(0, np.int64)
+    return np.ravel_multi_index(tuple(every.T), dims) if count else np.zeros(0, np.int64)

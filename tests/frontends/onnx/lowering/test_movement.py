@@ -242,6 +242,10 @@ def test_a_transposed_convolutions_result_is_moved_before_it_is_rounded() -> Non
             "an index is beyond the 6 that there are",
         ),
         (
+            Layer("GatherND", [(PLANE, X), whole(3, 10).reshape(1, 2)], X),
+            "an index is beyond the shape [6, 10]",
+        ),
+        (
             Layer("ScatterND", [(PLANE, X), whole(1).reshape(1, 1), ((1, 10), X)], X),
             "there is no TOSA form of ScatterND here: it writes at places among others, of which "
             "none may come twice on an NPU",

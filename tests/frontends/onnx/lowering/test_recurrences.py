@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("onnx", reason="ONNX is not installed (pip install '.[onnx]')")
 pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed (pip install '.[onnx]')")
 
+from mizzen.frontends.onnx.model import TensorType
 from mizzen.graph import Array
 
 from .comparing import integers
@@ -96,6 +97,21 @@ def test_a_layer_is_at_most_a_step_off(name: str) -> None:
 )
 def test_refusals_say_why(kind: str, options: dict[str, Any], reason: str) -> None:
     assert on_host(lowered(layer(kind, **options)[0]))[kind] == reason
+
+
+def test_a_constant_of_another_layer_is_refused() -> None:
+    network, _ = layer("LSTM", weights=False)
+    weight = network.nodes[1][1][1]
+    network.constants[weight] = network.constants[weight][:, 1:]
+    reason = on_host(lowered(network))["LSTM"]
+    assert reason == "its input 1 is of shape [1, 31, 10], and must be of [1, 32, 10]"
+
+
+def test_long_sequences_are_the_runtimes() -> None:
+    network, _ = layer("RNN")
+    network.inputs["x"] = TensorType(np.dtype(np.int8), (1000, BATCH, INPUTS))
+    reason = on_host(lowered(network))["RNN"]
+    assert reason == "it has 1000 steps, and 256 at most are unrolled"
 
 
 def test_results_of_16_bits_are_the_runtimes() -> None:

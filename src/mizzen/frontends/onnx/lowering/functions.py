@@ -17,9 +17,11 @@ from mizzen.frontends.onnx.lowering.context import Function
 from mizzen.frontends.onnx.lowering.spans import taken_for
 from mizzen.frontends.onnx.model import Array
 from mizzen.frontends.quantized.functions import function_of
+from mizzen.frontends.quantized.scales import requantize
+from mizzen.frontends.quantized.tables import wide_target
 from mizzen.frontends.quantized.terms import Pending, Target
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import Value
+from mizzen.graph import DType, Value
 from mizzen.ops import Builder
 
 Numbers = Callable[[Array], Array]
@@ -60,12 +62,16 @@ def tabled(call: OnnxCall, function: Function) -> Pending:
 
 
 def table(b: Builder, function: Function, target: Target) -> Value:
-    """Add the table of a function."""
+    """Add the table of a function; 8 bits come of 16 by way of 16, of 128 steps for each."""
     with np.errstate(all="ignore"):
         x = function.x
         if isinstance(x, Pending):
             x = taken_for(x, function.of, target, lambda reals: rounded(reals, target))
-        return function_of(b, x, function.of, target, steps_of)
+        if (x.value.dtype, target.dtype) != (DType.INT16, DType.INT8):
+            return function_of(b, x, function.of, target, steps_of)
+        fine = wide_target(target)
+        value = function_of(b, x, function.of, fine, steps_of)
+        return requantize(b, value, fine.scale, target)
 
 
 def rounded(reals: Array, target: Target) -> Array:

@@ -27,6 +27,9 @@ from mizzen.graph import DType, ResizeMode, Value
 
 HALF = Fraction(1, 2)
 
+LEAST_SCALE = 1e-4
+"""Of what is left of an image, far below what RESIZE has."""
+
 WAYS = (
     "half_pixel",
     "half_pixel_symmetric",
@@ -40,6 +43,7 @@ WAYS = (
 
 def resize(call: OnnxCall) -> Term:
     """Return an image of another size."""
+    call.need(0 not in (*call.shape, *call.shape_of(0)), "its image is empty")
     mode, way = (
         call.text("mode", "nearest"),
         call.text("coordinate_transformation_mode", "half_pixel"),
@@ -61,6 +65,8 @@ def _scales(call: OnnxCall) -> list[Fraction]:
     axes = [axis % len(before) for axis in call.wholes("axes", range(len(before)))]
     given = call.array(2).reshape(-1) if call.given(2) else np.zeros(0)
     if given.size:
+        valid = bool(np.all(np.isfinite(given) & (given > LEAST_SCALE)))
+        call.need(valid and len(axes) == given.size, f"its scales are {given.tolist()}")
         for axis, scale in zip(axes, given, strict=True):
             scales[axis] = Fraction(float(scale)).limit_denominator(1 << 20)
         return scales

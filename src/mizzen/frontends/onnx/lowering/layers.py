@@ -91,7 +91,7 @@ def _transposed_placement(call: OnnxCall, kernel: Sequence[int], groups: int) ->
     """Return what is cut away so that the result has its shape."""
     spatial = len(call.shape_of(0)) - 2
     call.need(
-        spatial in (1, 2) and len(kernel) == spatial,
+        spatial in (1, 2) and len(kernel) == len(call.shape) - 2 == spatial,
         f"its input has {spatial + 2} dimensions, and windows go over 3 or 4",
     )
     stride, dilation = (pair(call, name, 1, spatial) for name in ("strides", "dilations"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 
 from mizzen.frontends.arrangement.lookup import elements, numbered, taken
@@ -30,6 +28,10 @@ def gather(call: OnnxCall) -> Term:
 def gather_elements(call: OnnxCall) -> Term:
     """Take one element for each index along one dimension."""
     axis, shape, b = call.axis(0), call.shape_of(0), call.b
+    fits = len(call.shape) == len(shape) and all(
+        dim == axis or extent <= shape[dim] for dim, extent in enumerate(call.shape)
+    )
+    call.need(fits, f"its indices, {list(call.shape)}, do not fit its input, {list(shape)}")
     indices = _constant(call, 1, shape[axis])
     if indices is not None:
         places = list(np.indices(call.shape))
@@ -48,13 +50,17 @@ def gather_nd(call: OnnxCall) -> Term:
     """Take what constant indices of several dimensions name."""
     batches, shape, indices = call.whole("batch_dims", 0), call.shape_of(0), call.array(1)
     depth = batches + indices.shape[-1]
-    whole = np.arange(prod(shape[:depth])).reshape(shape[:depth])
-    named = tuple(np.moveaxis(indices, -1, 0))
+    sizes = np.array(shape[batches:depth])
+    inside = depth <= len(shape) and indices.ndim > batches >= 0
+    call.need(inside and bool(np.all((indices >= -sizes) & (indices < sizes))),
+              f"an index is beyond the shape {list(shape)}")  # fmt: skip
+    named = tuple(np.moveaxis(indices % sizes, -1, 0))
     first = tuple(
         np.arange(shape[axis]).reshape([-1 if dim == axis else 1 for dim in range(named[0].ndim)])
         for axis in range(batches)
     )
-    return _of_all(call, whole[(*first, *named)], depth)
+    together = tuple(np.broadcast_arrays(*first, *named))
+    return _of_all(call, np.asarray(np.ravel_multi_index(together, shape[:depth])), depth)
 
 
 def reverse_sequence(call: OnnxCall) -> Term:

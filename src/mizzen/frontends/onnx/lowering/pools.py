@@ -104,6 +104,7 @@ def _edged(call: OnnxCall, x: Real, source: Value, window: Window, target: Targe
     Sums come to one divisor, a common multiple of their counts. None where it is too large.
     """
     counts = _counts(source, window)
+    call.need(bool(np.all(counts)), "a window of it has no element of its image")
     multiple = lcm(*np.unique(counts).tolist())
     if MOST[x.value.dtype] * multiple >= 1 << PRODUCT_BITS:
         return None

@@ -37,7 +37,7 @@ ONE = 2.0**-15
 ROOM = 1.02
 """What sums get beside what they need, for what is rounded before."""
 
-STEPS_MAXIMUM = 1024
+STEPS_MAXIMUM = 256
 """More steps are no network for an NPU: each is some ten operations."""
 
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -74,9 +74,10 @@ class Direction:
 
 def recurrent(call: OnnxCall) -> tuple[Term, ...]:
     """Unroll a layer: the sequence of hidden states, the last ones, and an LSTM's last cells."""
-    _need_plain(call)
     way = call.text("direction", "forward")
     call.need(way in DIRECTIONS, f'its direction is "{way}"')
+    _need_shapes(call, len(DIRECTIONS[way]))
+    _need_plain(call)
     directions = [_read(call, *each) for each in enumerate(DIRECTIONS[way])]
     grids = _grids(call, directions)
     parts = [_direction(call, each, grids) for each in directions]
@@ -114,6 +115,27 @@ def _extent(call: OnnxCall) -> tuple[int, int]:
     """Return how many steps and sequences there are."""
     first, second, _ = call.shape_of(0)
     return (second, first) if _is_batch_first(call) else (first, second)
+
+
+def _need_shapes(call: OnnxCall, directions: int) -> None:
+    """Refuse constants and states of other shapes than a layer's."""
+    call.need(all(len(call.shape_of(index)) == 3 for index in (0, 1, 2)), "it has no matrices")
+    hidden, gates = call.shape_of(2)[2], STATES[call.kind]
+    batch = _extent(call)[1]
+    state = (batch, directions, hidden) if _is_batch_first(call) else (directions, batch, hidden)
+    wanted = {
+        1: (directions, gates * hidden, call.shape_of(0)[2]),
+        2: (directions, gates * hidden, hidden),
+        3: (directions, 2 * gates * hidden),
+        5: state,
+        **({6: state} if call.kind == "LSTM" else {}),
+    }
+    for index, shape in wanted.items():
+        came = call.shape_of(index) if call.given(index) else shape
+        call.need(
+            came == shape and 0 not in shape,
+            f"its input {index} is of shape {list(came)}, and must be of {list(shape)}",
+        )
 
 
 def _need_plain(call: OnnxCall) -> None:

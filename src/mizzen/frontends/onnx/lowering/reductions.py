@@ -19,6 +19,10 @@ from mizzen.frontends.quantized.terms import Pending, Plain, Real, Target, Term,
 from mizzen.graph import DType, Value
 
 SUM_BITS = 31
+
+LONGEST = 2048
+"""Of a running sum, whose weights are as many as its square."""
+
 EXTREMES = {"ReduceMax": "REDUCE_MAX", "ReduceMin": "REDUCE_MIN"}
 OF_TRUTHS = {"ReduceMax": "REDUCE_ANY", "ReduceMin": "REDUCE_ALL"}
 
@@ -162,6 +166,7 @@ def cumulative_sum(call: OnnxCall) -> Pending:
     x, rank, b = call.real(0), len(call.shape), call.b
     axis = int(call.scalar(1)) % rank
     size = x.value.shape[axis]
+    call.need(size <= LONGEST, f"it sums along {size} numbers, and {LONGEST} are the most here")
     order = [*(dim for dim in range(rank) if dim != axis), axis]
     ones = np.tril(np.ones((size, size), np.int64), -1 if call.whole("exclusive", 0) else 0)
     weight = (ones.T if call.whole("reverse", 0) else ones).reshape(size, 1, 1, size)
