@@ -250,6 +250,17 @@ def test_functions_stand_where_they_are_called() -> None:
     assert [each.attributes["alpha"] for each in read_model.nodes if each.attributes] == [0.25, 0.5]
 
 
+def test_constants_of_a_function_are_there_once() -> None:
+    value = helper.make_tensor("v", 1, [3], [1.0, 2.0, 3.0])
+    body = [node("Constant", [], ["k"], value=value), node("Add", ["a", "k"], ["c"])]
+    model = with_functions(
+        [node("F", ["x", "x"], ["t"], domain="own"), node("F", ["t", "x"], ["y"], domain="own")],
+        [function("F", body)],
+    )
+    first, second = computes_the_same(model).constants.values()
+    assert first is second
+
+
 def test_functions_without_an_end_are_refused() -> None:
     endless = function("F", [node("F", ["a", "b"], ["c"], domain="own")])
     model = with_functions([node("F", ["x", "x"], ["y"], domain="own")], [endless])

@@ -82,12 +82,23 @@ def wrong(origin: Origin, message: str, help: str | None = None) -> MizzenError:
     return fail("E190", message, origin=origin, help=help)
 
 
+_READ = "elements"
+"""Where a message keeps its array: a function that is called often has its constants once."""
+
+
 def dense(message: Message, beside: Beside, origin: Origin) -> Array:
-    """Read a tensor's elements; those of 2 and 4 bits come as 8 bits.
+    """Read a tensor's elements, or give those that were read before.
 
     Raises E190 for contents that do not fit, E191 for external data, E192 and E194 for sizes and
     types that nothing here holds.
     """
+    if _READ not in message:
+        message[_READ] = _dense(message, beside, origin)
+    return message[_READ]
+
+
+def _dense(message: Message, beside: Beside, origin: Origin) -> Array:
+    """Read a tensor's elements; those of 2 and 4 bits come as 8 bits."""
     subject = f'tensor "{message.get("name", "")}"'
     dims = tuple(int(extent) for extent in numbers(message.get("dims", []), np.int64))
     count = require_extents(dims, subject, origin)
@@ -180,7 +191,13 @@ def _widened(packed: Array, count: int, bits: int, is_signed: bool) -> Array:
 
 
 def of_sparse(message: Message, beside: Beside, origin: Origin) -> Array:
-    """Read a sparse tensor as a dense one."""
+    """Read a sparse tensor as a dense one, once."""
+    if _READ not in message:
+        message[_READ] = _of_sparse(message, beside, origin)
+    return message[_READ]
+
+
+def _of_sparse(message: Message, beside: Beside, origin: Origin) -> Array:
     subject = f'sparse tensor "{message.get("values", {}).get("name", "")}"'
     dims = tuple(int(extent) for extent in numbers(message.get("dims", []), np.int64))
     count = require_extents(dims, subject, origin)
