@@ -83,6 +83,24 @@ def test_old_operators_are_written_anew(tmp_path: Path) -> None:
     assert "operators of opset 11 are written as those of opset 13" in result.report.said
 
 
+def test_a_bias_of_two_axes(tmp_path: Path) -> None:
+    """What ONNX Runtime makes of a MatMul and an Add, which its quantiser does not take."""
+    random = np.random.default_rng(0)
+    constants = {
+        "w": random.normal(size=(72, 5)).astype(np.float32),
+        "b": random.normal(size=(1, 5)).astype(np.float32),
+    }
+    nodes = [
+        onnx.helper.make_node("Flatten", ["x"], ["flat"]),
+        onnx.helper.make_node("MatMul", ["flat", "w"], ["sums"]),
+        onnx.helper.make_node("Add", ["sums", "b"], ["y"]),
+    ]
+    path = networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"])
+    precision = quantised(path).report.precision
+    assert precision is not None
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in precision.layers)
+
+
 def test_an_open_batch_is_one(tmp_path: Path) -> None:
     path = networks.classifier(tmp_path, batch="N")
     one, other = quantised(path), quantised(path, shapes={"N": 1})

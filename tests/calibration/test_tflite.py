@@ -127,20 +127,23 @@ def test_a_percentile(tmp_path: Path) -> None:
     assert scales == pytest.approx([21 / 255, 2 / 255], rel=0.05)
 
 
-def test_tensors_of_one_name_are_told_apart() -> None:
+def test_the_form_that_the_quantiser_reads() -> None:
+    """Codes in the new field, a name for each tensor, and no contents that nothing has."""
     record = {
         "operator_codes": [{"deprecated_builtin_code": 9, "builtin_code": 0}],
         "subgraphs": [
             {
-                "tensors": [{"name": "a"}, {"name": "a"}, {"name": None}],
+                "tensors": [{"name": name, "buffer": 1} for name in ("a", "a", None)],
                 "operators": None,
             }
         ],
-        "buffers": [],
+        "buffers": [{}, {"data": b"used"}, {"data": b"left"}, {"data": b"of metadata"}],
+        "metadata": [{"name": "m", "buffer": 3}],
     }
     result = normal(record)
     assert result["operator_codes"][0]["builtin_code"] == 9
     assert [t["name"] for t in result["subgraphs"][0]["tensors"]] == ["a", "a_1", "tensor_2"]
+    assert result["buffers"] == [{}, {"data": b"used"}, {}, {"data": b"of metadata"}]
 
 
 def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

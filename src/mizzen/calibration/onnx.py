@@ -21,6 +21,7 @@ from mizzen.calibration.onnx_advice import floating, joined
 from mizzen.calibration.onnx_graph import (
     cut,
     drop_unused,
+    flatten_biases,
     give_names,
     join_limits,
     load,
@@ -191,6 +192,7 @@ def _prepared(model: Any, least: int, name: str) -> Any:
         prepared: Any = onnx.load(str(result))
     drop_unused(prepared)
     give_names(prepared)
+    flatten_biases(prepared)
     return prepared
 
 

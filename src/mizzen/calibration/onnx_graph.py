@@ -17,6 +17,9 @@ QUANTIZE, DEQUANTIZE = "QuantizeLinear", "DequantizeLinear"
 LIMITS = frozenset({"Relu", "Clip"})
 """Operators that leave an operator's numbers as they are, within limits."""
 
+BIAS, BIAS_AXES = 2, 2
+"""Which input of a dense layer it is, and how many axes it may have."""
+
 OWN_CONSTANTS = 4
 """The first version of the format whose constants need not be among the inputs."""
 
@@ -117,6 +120,22 @@ def cut(model: Any, ends: Sequence[Any]) -> None:
     graph.output.extend(onnx.helper.make_tensor_value_info(name, FLOAT, None) for name in outputs)
     graph.output.extend(kept)
     drop_unused(model)
+
+
+def flatten_biases(model: Any) -> None:
+    """Give biases of dense layers one axis, [N] for [1, N]: the quantiser knows no other.
+
+    Ref: ONNX, Gemm: the bias is broadcast to the result.
+    """
+    held = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        bias = (
+            held.get(node.input[BIAS])
+            if node.op_type == "Gemm" and len(node.input) > BIAS
+            else None
+        )
+        if bias is not None and len(bias.dims) == BIAS_AXES and bias.dims[0] == 1:
+            del bias.dims[0]
 
 
 def join_limits(model: Any) -> None:

@@ -23,7 +23,16 @@ def normal(record: Record) -> Record:
     ]
     main = record["subgraphs"][0]
     subgraph = {**main, "tensors": _renamed(main["tensors"])}
-    return {**record, "operator_codes": codes, "subgraphs": [subgraph]}
+    return _without_waste({**record, "operator_codes": codes, "subgraphs": [subgraph]})
+
+
+def _without_waste(record: Record) -> Record:
+    """Return a network without the contents that no tensor has, as weights of 8 bits were."""
+    held = [*record["subgraphs"][0]["tensors"], *(record["metadata"] or ())]
+    used = {int(each["buffer"]) for each in held}
+    buffers: list[Record] = list(record["buffers"])
+    buffers = [each if place in used else {} for place, each in enumerate(buffers)]
+    return {**record, "buffers": buffers}
 
 
 def _renamed(tensors: Sequence[Record]) -> list[Record]:
