@@ -113,7 +113,7 @@ def test_versions_side_by_side(there: Path, run: Run) -> None:
     words = (*U55, "--accelerator-config", "ethos-u65-256")
     status, out, _ = run("compare", "whole.onnx", *words)
     assert status == 0
-    assert out.count("whole ") == 2
+    assert out.count("whole.onnx ") == 2
 
 
 def test_evaluate_beside_the_network(there: Path, run: Run) -> None:

@@ -71,9 +71,9 @@ def source_of(model: str | PathLike[str] | bytes) -> Source:
         form = front_end_of(Source(model, ""))
         return Source(model, UNNAMED.get(form.name, UNNAMED[TFLITE.name]))
     path = Path(model)
-    if path.is_dir():
-        raise not_read_folder(str(path), frozenset(each.name for each in path.iterdir()))
     try:
+        if path.is_dir():
+            raise not_read_folder(str(path), frozenset(each.name for each in path.iterdir()))
         return Source(path.read_bytes(), path.name, path.parent)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -136,4 +136,4 @@ def not_read_folder(name: str, members: frozenset[str]) -> MizzenError:
     if PurePath(name).suffix == ".mlpackage":
         (form,) = (form for form in FORMS if form.recognises(b"", ".mlmodel"))
         return fail("E101", f"{name} must be a file, and is {form.what}", help=form.help)
-    return fail("E110", f"{name} must be a file that can be read: it is a folder")
+    return fail("E110", f"{name} must be a file that can be read: Is a directory")
