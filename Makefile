@@ -75,9 +75,10 @@ demo: setup ## train, quantise, compile and prove a small network on the simulat
 docs: setup ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-conformance: setup ## judge Vela operator by operator again, and functions of 16 bits, and write the reference's pages
+conformance: setup ## judge Vela, functions of 16 bits and ONNX operators again, and write the reference's pages
 	$(PYTEST_ENV) $(BIN)/python docs/conformance_page.py
 	$(PYTEST_ENV) $(BIN)/python docs/wide_functions_page.py
+	$(PYTEST_ENV) $(BIN)/python docs/onnx_operators_page.py
 
 runner: setup ## build the firmware that runs any artifact again; needs arm-none-eabi-gcc
 	@$(BIN)/python firmware/runner/build.py

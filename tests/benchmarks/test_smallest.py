@@ -63,6 +63,7 @@ class Case:
     figures   bounds of the figures that it prints
     networks  all that it may see
     needs     programs and packages besides
+    files     other networks of the models' folder, which its command line names
     """
 
     words: str = "--json"
@@ -71,6 +72,7 @@ class Case:
     )
     networks: tuple[str, ...] = (HELLO,)
     needs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 QUICK: dict[str, Case] = {
@@ -126,6 +128,17 @@ SLOW: dict[str, Case] = {
         "--json",
         {"violations": NONE, "inexact_tensors": NONE},
         networks=("kws_ref_model", "pretrainedResnet_quant", "ad01_int8"),
+    ),
+    "mutations_onnx": Case(
+        "--count 200 --folder FOLDER --json", {"mutated_inputs": (200, 200)}, needs=("onnx",),
+    ),
+    "onnx_networks": Case(
+        "--json", {"on_npu": (1.0, 1.0), "steps_most": (0.0, 1.0), "top1": (1.0, 1.0)},
+        needs=("onnx", "onnxruntime"), files=("onnx/emmtrix/micro_kws_m_static_qdq.onnx",),
+    ),
+    "onnx_operators": Case(
+        "--only Conv,Add --outputs 20000 --json",
+        {"onnx_operators": SOME, "onnx_worst_step": (0, 1)}, needs=("onnx",),
     ),
     "onnx_cases": Case(
         "--types int8 --kinds Relu Gather --json",
@@ -186,7 +199,8 @@ def judge(name: str, case: Case, folder: Path) -> None:
 def figures_of(name: str, case: Case, folder: Path) -> dict[str, float]:
     """Return what a benchmark prints; skip it where something is missing."""
     missing = [row for row in case.needs if which(row) is None and find_spec(row) is None]
-    missing += [row for row in case.networks if not (MODELS / f"{row}.tflite").is_file()]
+    wanted = [*(f"{row}.tflite" for row in case.networks), *case.files]
+    missing += [row for row in wanted if not (MODELS / row).is_file()]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
     networks = folder / "networks"
@@ -195,7 +209,9 @@ def figures_of(name: str, case: Case, folder: Path) -> dict[str, float]:
         copy(MODELS / f"{network}.tflite", networks)
     rows = folder / "fvp.json"
     rows.write_text(json.dumps(FVP_ROWS))
-    words = case.words.replace("NETWORKS", str(networks)).replace("FVP", str(rows)).split()
+    words = case.words.replace("NETWORKS", str(networks)).replace("FVP", str(rows))
+    words = words.replace("FOLDER", str(folder / "work")).split()
+    words += [str(MODELS / file) for file in case.files]
     ended = subprocess.run(
         [sys.executable, str(FOLDER / f"{name}.py"), *words],
         cwd=ROOT,

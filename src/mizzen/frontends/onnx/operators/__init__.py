@@ -18,8 +18,8 @@ several outputs, in a module below `mizzen.frontends.onnx.lowering`. For example
         return Pending(lambda target: quotient(call.b, x, y, target), call.shape)
 
 It asks the call for its inputs by position and adds operations with ``call.b``. What the form of a
-node does not allow it refuses: ``call.need(holds, reason, help)``, or `RefusedError` with the
-reason in the user's terms. A refused node is computed by ONNX Runtime. See `lowering.call`.
+node does not allow it refuses: ``call.need(holds, reason, help)``, or it raises
+`frontends.refusal.RefusedError`. A refused node is computed by ONNX Runtime. See `lowering.call`.
 """
 
 from __future__ import annotations
