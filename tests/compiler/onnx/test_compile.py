@@ -205,7 +205,8 @@ def test_shapes_that_are_none(shapes: dict[str, object]) -> None:
 
 def test_shapes_of_nothing() -> None:
     assert error(opened(), shapes={"bach": 2}).startswith(
-        'error[E197]: "bach" must be a symbolic dimension of model.onnx, whose are: batch'
+        'error[E197]: "bach" must be an input of model.onnx or a symbolic dimension of one, which '
+        "are: image, batch"
     )
     assert error(whole().data, shapes={"image": (2, 2, 6, 5)}).startswith("error[E197]")
 
