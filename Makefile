@@ -78,7 +78,7 @@ docs: setup ## build the documentation into site/
 conformance: setup ## judge Vela, functions of 16 bits and ONNX operators again, and write the reference's pages
 	$(PYTEST_ENV) $(BIN)/python docs/conformance_page.py
 	$(PYTEST_ENV) $(BIN)/python docs/wide_functions_page.py
-	$(PYTEST_ENV) $(BIN)/python docs/onnx_operators_page.py
+	$(PYTEST_ENV) $(BIN)/python -m docs.onnx_operators_page
 
 runner: setup ## build the firmware that runs any artifact again; needs arm-none-eabi-gcc
 	@$(BIN)/python firmware/runner/build.py

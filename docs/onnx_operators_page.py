@@ -1,21 +1,17 @@
 """Write the reference's page of ONNX operators: which are lowered to integers, in which types.
 
-`make conformance` runs this. The rows are the registry's; the columns of types are measured on
+`make conformance` runs ``python -m docs.onnx_operators_page``. The rows are the registry's; the columns of types are measured on
 quantised twins of ONNX's own operator cases (`tests/frontends/onnx/cases.py`). Tests hold the rows
 to the registry, and run a sample.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT)]
 
 from tests.frontends.onnx.cases import Trial, collected, kinds_of, tried, twin_of
 
@@ -27,13 +23,16 @@ TYPES = ("int8", "uint8", "int16")
 INTRODUCTION = """\
 # ONNX operators
 
-Which operators of ONNX become integers, between DequantizeLinear and QuantizeLinear, and in which types of activations. `8 of 10` says that of ten of
-ONNX's own cases of the operator, each quantised, eight are lowered, and that all their results are at most one step from ONNX's float32 implementation; the
-others are refused with a reason, and ONNX Runtime computes them on the host. Where more steps than one occurred, that is said. A dash: ONNX has no case that
-can be quantised. What is lowered must keep to the [rules of the NPU](tosa-operations.md) too.
+Which operators of ONNX become integers, between DequantizeLinear and QuantizeLinear, and in which
+types of activations. `8 of 10` says that of ten of ONNX's own cases of the operator, each
+quantised, eight are lowered, and that all their results are at most one step from ONNX's float32
+implementation; the others are refused with a reason, and ONNX Runtime computes them on the host.
+Where more steps than one occurred, that is said. A dash: ONNX has no case that can be quantised.
+What is lowered must keep to the [rules of the NPU](tosa-operations.md) too.
 
-QOperator files (QLinearConv, QGemm and the like) are read as the operators below with DequantizeLinear and QuantizeLinear around them. What only depends on
-constants is computed when the file is read. `make conformance` measures this.
+QOperator files (QLinearConv, QGemm and the like) are read as these operators with DequantizeLinear
+and QuantizeLinear around them. What only depends on constants is computed when the file is read.
+`make conformance` measures this.
 
 | Operator | Since | int8 | uint8 | int16 |
 |---|--:|---|---|---|
@@ -94,7 +93,7 @@ def refused() -> Iterator[str]:
     """Return the rows of operators without a lowering."""
     for operator in sorted(OPERATORS.values(), key=lambda each: (each.domain, each.kind)):
         if isinstance(operator.form, Missing):
-            reason = operator.form.reason.format(kind=operator.kind)
+            *_, reason = operator.form.reason.rpartition("here: ")
             name = f"{operator.domain}.{operator.kind}" if operator.domain else operator.kind
             yield f"| `{name}` | {reason} | {operator.form.help or '-'} |"
 
