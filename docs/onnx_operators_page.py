@@ -1,8 +1,8 @@
 """Write the reference's page of ONNX operators: which are lowered to integers, in which types.
 
-`make conformance` runs ``python -m docs.onnx_operators_page``. The rows are the registry's; the columns of types are measured on
-quantised twins of ONNX's own operator cases (`tests/frontends/onnx/cases.py`). Tests hold the rows
-to the registry, and run a sample.
+`make conformance` runs ``python -m docs.onnx_operators_page``. The rows are the registry's; the
+columns of types are measured on quantised twins of ONNX's own operator cases
+(`tests/frontends/onnx/cases.py`). Tests hold the rows to the registry, and run a sample.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ HOPS = 8
 """Layers after another that its commands may compute as well."""
 
 STEPS = 1
-"""How far an operator may be from ONNX Runtime's. Ref: docs/explanation/onnx.md."""
+"""How far an operator may be from ONNX Runtime's. Ref: docs/explanation/exactness.md."""
 
 
 def onnx_beside(
