@@ -90,6 +90,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.ops",
     ),
     "mizzen.frontends.quantized": (
+        "mizzen.diagnostics",
         "mizzen.graph",
         "mizzen.ops",
         "mizzen.frontends",

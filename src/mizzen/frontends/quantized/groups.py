@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from mizzen.graph import Graph
+
 
 class Groups:
     """Which nodes are one computation: union-find over group numbers."""
@@ -25,3 +29,15 @@ class Groups:
         """Make two groups one; the older number stays."""
         one, other = self.find(one), self.find(other)
         self._parent[max(one, other)] = min(one, other)
+
+    def numbered(self, graph: Graph) -> Callable[[int], int | None]:
+        """Number the groups of a graph by their first operation.
+
+        Returns what says the new number of a group; None for one that has no operation.
+        """
+        numbers: dict[int, int] = {}
+        for operation in graph.sorted():
+            if operation.group is not None:
+                root = self.find(operation.group)
+                operation.group = numbers.setdefault(root, len(numbers))
+        return lambda group: numbers.get(self.find(group))

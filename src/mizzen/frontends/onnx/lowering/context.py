@@ -267,12 +267,7 @@ class Context:
 
     def finished(self) -> Lowered:
         """Number the groups by their first operation, and say what each of them has."""
-        numbers: dict[int, int] = {}
-        for operation in self.graph.sorted():
-            if operation.group is not None:
-                root = self.groups.find(operation.group)
-                operation.group = numbers.setdefault(root, len(numbers))
-        members, origins = self._members(numbers)
+        members, origins = self._members(self.groups.numbered(self.graph))
         return Lowered(
             model=self.model,
             graph=self.graph,
@@ -283,27 +278,24 @@ class Context:
         )
 
     def _members(
-        self, numbers: dict[int, int]
+        self, number: Callable[[int], int | None]
     ) -> tuple[dict[int, Sequence[Node]], dict[int, Origin]]:
         """Return the nodes of each group, in the model's order, and what it is named by."""
-        members: dict[int, list[Node]] = {number: [] for number in numbers.values()}
+        members: dict[int, list[Node]] = {}
         for node, group in {**self._sources_of_groups(), **self.group_of}.items():
-            root = self.groups.find(group)
-            if root in numbers:
-                members[numbers[root]].append(node)
-        origins = {
-            group: self.model.origin(next((node for node in nodes if computes(node)), nodes[0]))
-            for group, nodes in ((group, sorted(nodes, key=self.place))
-                                 for group, nodes in members.items()) if nodes
-        }  # fmt: skip
+            if (place := number(group)) is not None:
+                members.setdefault(place, []).append(node)
         ordered: dict[int, Sequence[Node]] = {
             group: sorted(nodes, key=self.place) for group, nodes in members.items()
         }
+        origins = {
+            group: self.model.origin(next((node for node in nodes if computes(node)), nodes[0]))
+            for group, nodes in ordered.items()
+        }
         for group, nodes in self._host_nodes.items():
-            root = self.groups.find(group)
-            if root in numbers:
-                ordered[numbers[root]] = nodes
-                origins[numbers[root]] = self._host_origins[group]
+            if (place := number(group)) is not None:
+                ordered[place] = nodes
+                origins[place] = self._host_origins[group]
         return ordered, origins
 
     def _sources_of_groups(self) -> dict[Node, int]:

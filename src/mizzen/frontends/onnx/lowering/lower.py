@@ -7,12 +7,10 @@ Runtime computes, with the reason; so the graph is whole whatever the network is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from mizzen.diagnostics import MizzenError
 from mizzen.frontends.onnx.lowering.call import OnnxCall, within
 from mizzen.frontends.onnx.lowering.context import (
     DEQUANTIZE_LINEAR,
@@ -31,6 +29,7 @@ from mizzen.frontends.onnx.lowering.parameters import (
 from mizzen.frontends.onnx.lowering.types import NUMBERS, signed
 from mizzen.frontends.onnx.model import Model, Node
 from mizzen.frontends.onnx.operators import CPU, Missing, operator_of
+from mizzen.frontends.quantized.refusing import erase_unused_custom, ill_formed
 from mizzen.frontends.quantized.scales import requantize, typed
 from mizzen.frontends.quantized.terms import (
     Constant,
@@ -43,14 +42,11 @@ from mizzen.frontends.quantized.terms import (
     Term,
 )
 from mizzen.frontends.refusal import RefusedError
-from mizzen.graph import DType, Graph, Value
+from mizzen.graph import DType, Value
 from mizzen.graph import TensorType as GraphType
 from mizzen.ops.limits import WindowLimits
 
 Result = Term | tuple[Term, ...]
-
-ILL_FORMED = ("E802", "E803", "E804", "E805", "E806", "E809")
-"""What TOSA does not take."""
 
 
 def lower(model: Model, limits: WindowLimits) -> Lowered:
@@ -62,7 +58,7 @@ def lower(model: Model, limits: WindowLimits) -> Lowered:
         _lower_node(context, node)
     context.graph.set_outputs([context.plain(name) for name in model.outputs])
     context.graph.erase_dead()
-    _erase_unused_custom(context.graph)
+    erase_unused_custom(context.graph)
     for name, value in zip(model.outputs, context.graph.outputs, strict=True):
         value.name = value.name or name
     return context.finished()
@@ -70,7 +66,7 @@ def lower(model: Model, limits: WindowLimits) -> Lowered:
 
 def _lower_node(context: Context, node: Node) -> None:
     try:
-        with _ill_formed():
+        with ill_formed(CPU):
             _take(context, node, _result(context, node))
     except RefusedError as refused:
         context.group_of.pop(node, None)
@@ -115,19 +111,6 @@ def lowering_of(node: Node) -> Callable[[OnnxCall], Any]:
     return getattr(import_module(f"{__package__}.{module}"), name)
 
 
-@contextmanager
-def _ill_formed() -> Generator[None]:
-    """Refuse what TOSA's own rules do not allow, or no multiplier of a RESCALE stands for."""
-    try:
-        yield
-    except (ValueError, OverflowError) as error:
-        raise RefusedError(str(error)) from error
-    except MizzenError as error:
-        if error.diagnostic.code not in ILL_FORMED:
-            raise
-        raise RefusedError(error.diagnostic.message, CPU) from error
-
-
 def _quantize(context: Context, node: Node) -> Term:
     source, result = node.inputs[0], node.outputs[0]
     term = context.term(source)
@@ -142,7 +125,7 @@ def _quantize(context: Context, node: Node) -> Term:
     match term:
         case Pending(emit, _, low, high):
             try:
-                with _ill_formed():
+                with ill_formed(CPU):
                     return Quantized(emit(within(target, low, high)))
             except RefusedError as refused:
                 assert producer is not None
@@ -197,11 +180,3 @@ def _dequantize(context: Context, node: Node) -> Term:
 def _need_zero_of_32_bits(parameters: Parameters, dtype: DType) -> None:
     if dtype is DType.INT32 and parameters.zeros.any():
         raise RefusedError("its integers of 32 bits have a zero point")
-
-
-def _erase_unused_custom(graph: Graph) -> None:
-    """Remove what the host would compute though nothing takes it."""
-    outputs = set(graph.outputs)
-    for operation in reversed(graph.sorted()):
-        if not any(result.uses or result in outputs for result in operation.results):
-            graph.erase(operation)

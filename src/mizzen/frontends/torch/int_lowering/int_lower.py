@@ -7,15 +7,14 @@ an operation that PyTorch computes, with the reason; so the graph is whole whate
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
-from mizzen.diagnostics import MizzenError, Origin
+from mizzen.diagnostics import Origin
+from mizzen.frontends.quantized.refusing import erase_unused_custom, ill_formed
 from mizzen.frontends.quantized.scales import requantize, typed
 from mizzen.frontends.quantized.terms import (
     Array,
@@ -98,7 +97,7 @@ def lower(program: TorchProgram, limits: WindowLimits) -> Lowered:
     ends = [*program.outputs, *(state.write for state in program.states)]
     context.graph.set_outputs(_output(context, node) for node in ends)
     context.graph.erase_dead()
-    _erase_unused_custom(context.graph)
+    erase_unused_custom(context.graph)
     return _finished(context)
 
 
@@ -165,30 +164,13 @@ def _operator(context: Context, node: Any) -> Result:
     try:
         if entry is None:
             raise RefusedError(f"there is no TOSA form of {kind_of(node)} here", CPU)
-        with _ill_formed():
+        with ill_formed(CPU):
             return lowering_of(entry.integers, node)(IntCall(context, node))
     except RefusedError as refused:
         context.refusals[node] = NodeRefusal(refused.reason, refused.help)
         values = context.plain_results(node)
         terms = tuple(Plain(value) for value in values)
         return terms if isinstance(node.meta["val"], (tuple, list)) else terms[0]
-
-
-@contextmanager
-def _ill_formed() -> Generator[None]:
-    """Refuse what TOSA's own rules do not allow, or no multiplier of a RESCALE stands for."""
-    try:
-        yield
-    except (ValueError, OverflowError) as error:
-        raise RefusedError(str(error)) from error
-    except MizzenError as error:
-        if error.diagnostic.code not in ILL_FORMED:
-            raise
-        raise RefusedError(error.diagnostic.message, CPU) from error
-
-
-ILL_FORMED = ("E162", "E803", "E804", "E805", "E806", "E809")
-"""What TOSA does not take."""
 
 
 def _folded(context: Context, node: Any) -> Result | None:
@@ -230,7 +212,7 @@ def _quantize(context: Context, node: Any) -> Term:
         case Pending(emit, _, low, high):
             bounded = _bounded(target, low, high)
             try:
-                with _ill_formed():
+                with ill_formed(CPU):
                     return Quantized(emit(bounded))
             except RefusedError as refused:
                 context.refusals[source] = NodeRefusal(refused.reason, refused.help)
@@ -350,30 +332,16 @@ def _output(context: Context, node: Any) -> Value:
             return context.plain(node)
 
 
-def _erase_unused_custom(graph: Graph) -> None:
-    """Remove what PyTorch would compute though nothing takes it."""
-    outputs = set(graph.outputs)
-    for operation in reversed(graph.sorted()):
-        used = any(result.uses or result in outputs for result in operation.results)
-        if not used and operation.kind != "VARIABLE_WRITE":
-            graph.erase(operation)
-
-
 def _finished(context: Context) -> Lowered:
     """Number the groups by their first operation, and say which nodes each of them has."""
-    find = context.groups.find
-    numbers: dict[int, int] = {}
-    for operation in context.graph.sorted():
-        if operation.group is not None:
-            root = find(operation.group)
-            operation.group = numbers.setdefault(root, len(numbers))
-    members: dict[int, list[Any]] = {number: [] for number in numbers.values()}
+    number = context.groups.numbered(context.graph)
+    members: dict[int, list[Any]] = {}
     for node, group in context.group_of.items():
-        if find(group) in numbers:
-            members[numbers[find(group)]].append(node)
+        if (place := number(group)) is not None:
+            members.setdefault(place, []).append(node)
     for group, node in context.custom_nodes.items():
-        if find(group) in numbers:
-            members[numbers[find(group)]] = [node]
+        if (place := number(group)) is not None:
+            members[place] = [node]
     return Lowered(
         program=context.program,
         graph=context.graph,
