@@ -127,8 +127,8 @@ def test_tiles_go_to_a_mapper_of_ones_own_and_back(capsys: pytest.CaptureFixture
     [
         (
             ["map", "resnet5", "--machine", "one"],
-            "error[E507]: the network must be a file .tflite or .pt2, or resnet18, resnet50, "
-            "mobilenet-v1, mobilenet-v2, transformer-block, not resnet5\n"
+            "error[E507]: the network must be a file .tflite, .onnx or .pt2, or resnet18, "
+            "resnet50, mobilenet-v1, mobilenet-v2, transformer-block, not resnet5\n"
             "  help did you mean resnet50?\n",
         ),
         (

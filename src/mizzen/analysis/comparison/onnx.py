@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from mizzen.compiler.assembly import HostPart
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.numbering import edges_of, operator_numbers
 from mizzen.compiler.onnx.compile import Compiled, compiled
+from mizzen.compiler.onnx.host import is_edge
 from mizzen.compiler.proof.stimuli import Stimulus, stimuli, stimulus
 from mizzen.compiler.source import Source
 from mizzen.diagnostics import Device, ProgressCallback, fail
@@ -250,9 +250,10 @@ def _takes(operations: Sequence[Operation], group: int, edges: set[int]) -> Iter
     """Return what a group takes of others; what an edge brings over is what it was made of."""
     for operation in operations:
         for operand in operation.operands:
-            value: Any = operand
-            while value.producer is not None and value.producer.group in edges:
-                value = value.producer.operands[0]
+            value = operand
+            while (edge := value.producer) is not None and edge.group in edges:
+                assert is_edge(edge)
+                value = edge.input_list[0]
             if value.producer is not None and value.producer.group not in (None, group):
                 yield value
 

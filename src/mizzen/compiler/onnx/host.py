@@ -134,5 +134,7 @@ class OnnxLowering:
                 maker = value.producer
                 if isinstance(maker, Constant) or (maker and maker.group in inside):
                     continue
-                before = maker is not None and is_edge(maker) and self.is_taken_before(maker)
-                yield maker.operands[0] if before and maker is not None else value
+                if maker is not None and is_edge(maker) and self.is_taken_before(maker):
+                    yield maker.input_list[0]
+                else:
+                    yield value

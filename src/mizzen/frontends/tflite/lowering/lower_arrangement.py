@@ -35,9 +35,10 @@ def _requantized(call: Call, index: int) -> Value:
     if quantization_of(tensor) == quantization_of(call.output()):
         return value
     before, after = call.quantization(tensor), call.quantization(call.output())
-    ratio = np.float32(before.scale) * (np.float32(1) / np.float32(after.scale))
-    bias = np.float32(-(before.zero_point + BYTE_OFFSET)) * ratio
-    fine = np.arange(256, dtype=np.float32) * ratio + bias
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.float32(before.scale) * (np.float32(1) / np.float32(after.scale))
+        bias = np.float32(-(before.zero_point + BYTE_OFFSET)) * ratio
+        fine = np.arange(256, dtype=np.float32) * ratio + bias
     call.need(bool(np.isfinite(fine).all()), "its scales are too far apart")
     wide = np.clip(fine.astype(np.float64), -(1 << 20), 1 << 20)
     away = np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(np.int64)
