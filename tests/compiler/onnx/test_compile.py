@@ -19,7 +19,11 @@ from mizzen.artifact.onnx_steps import OrtStep
 from mizzen.diagnostics import Device, MizzenError, Severity
 from mizzen.report import CompileReport
 
-from .networks import differing, images, outputs, reference, torn, whole
+from ...frontends.onnx.lowering.networks import (  # noqa: TID252 tests are no package with a name
+    Network,
+    from_runtime,
+)
+from .networks import X, differing, images, outputs, reference, torn, whole
 
 ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 
@@ -243,3 +247,16 @@ def test_checking_is_compiling() -> None:
     assert checked.holds
     assert checked.artifact is not None
     assert not mizzen.check(torn().data, "ethos-u55-128").holds
+
+
+def test_indices_of_64_bits_reach_an_operator_that_stays_on_the_cpu() -> None:
+    """Its lowered form takes them in 32 bits, which no tensor of the network is."""
+    network = Network()
+    table = network.weight(np.arange(-60, 60).reshape(30, 4).astype(np.int8), X)
+    places = network.input("places", (5,), np.int64)
+    network.outputs.append(network.both(network.add("Gather", table, places, axis=0), X))
+    artifact = mizzen.compile(network.data, ACCELERATORS[0], ignore_ops=("Gather",))
+    given = np.array([3, 0, 29, -1, 7], np.int64)
+    assert [each.kind for each in report_of(artifact).on_cpu] == ["Gather"]
+    (wanted,) = from_runtime(network, {"places": given})
+    assert np.array_equal(artifact.run(given), wanted)

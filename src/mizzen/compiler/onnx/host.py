@@ -81,6 +81,8 @@ class OnnxLowering:
             self.lowered.name_of.get(value) for value in (edge.input_list[0], edge.result)
         )
         match edge.operator_name:
+            case name if name == NARROW:
+                return held is not None
             case name if name in (WIDEN, UNSIGNED):
                 return held is not None and held == given
             case name if name == DEQUANTIZE:
