@@ -223,3 +223,49 @@ def test_accuracy_on_digits(repository: Path) -> None:
     assert evaluation.reference is not None
     before, after = evaluation.reference.metrics[0].value, evaluation.metrics[0].value
     assert abs(before - after) <= 0.003
+
+
+def test_constants_that_operators_share_are_each_ones_own(tmp_path: Path) -> None:
+    """Also where the quantiser would name its copy of `b` like the tensor `b1`."""
+    random = np.random.default_rng(5)
+    constants = {
+        "w": random.normal(size=(2, 2, 3, 3)).astype(np.float32),
+        "b": random.normal(size=2).astype(np.float32),
+        "half": networks.floats([0.5]),
+    }
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "w", "b"], ["b1"], pads=[1] * 4),
+        onnx.helper.make_node("Mul", ["b1", "half"], ["h"]),
+        onnx.helper.make_node("ConvTranspose", ["h", "w", "b"], ["i"]),
+        onnx.helper.make_node("Mul", ["i", "half"], ["y"]),
+    ]
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    model = onnx.load_model_from_string(result.data)
+    onnx.checker.check_model(model, full_check=True)
+    makers = {name: node for node in model.graph.node for name in node.output}
+    users = [node for node in model.graph.node if node.op_type not in QUANTIZING]
+    own = [makers[name].input[0] for node in users for name in node.input[1:]]
+    assert len(own) == len(set(own)) == 6
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
+
+
+QUANTIZING = ("QuantizeLinear", "DequantizeLinear")
+
+
+def layers_of(result: Quantized) -> Any:
+    assert result.report.precision is not None
+    return result.report.precision.layers
+
+
+@pytest.mark.parametrize("suffix", ["_scale", "_zero_point", "_quantized"])
+def test_names_that_the_quantiser_gives_are_free(tmp_path: Path, suffix: str) -> None:
+    """Constants, and what operators compute; inputs and outputs keep their names."""
+    nodes = [
+        onnx.helper.make_node("Mul", ["x", f"x{suffix}"], ["h"]),
+        onnx.helper.make_node("Sigmoid", ["h"], [f"h{suffix}"]),
+        onnx.helper.make_node("Add", ["h", f"h{suffix}"], ["y"]),
+    ]
+    constants = {f"x{suffix}": np.ones((1, 2, 1, 1), np.float32) * 3}
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    onnx.checker.check_model(onnx.load_model_from_string(result.data), full_check=True)
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))

@@ -28,6 +28,7 @@ from mizzen.calibration.onnx_graph import (
     node_named,
     opset,
 )
+from mizzen.calibration.onnx_names import free_names, part_constants
 from mizzen.calibration.onnx_quantiser import OPSETS, quantised
 from mizzen.calibration.scheme import (
     Activations,
@@ -74,6 +75,7 @@ class OnnxSource:
         self._kept = [
             node_named(nodes, name, "--keep-float", self.name) for name in scheme.keep_float
         ]
+        free_names(model)
         self._numbers = {
             str(output): index for index, node in enumerate(nodes) for output in node.output
         }
@@ -193,6 +195,7 @@ def _prepared(model: Any, least: int, name: str) -> Any:
     drop_unused(prepared)
     give_names(prepared)
     flatten_biases(prepared)
+    part_constants(prepared)
     return prepared
 
 
