@@ -269,3 +269,18 @@ def test_names_that_the_quantiser_gives_are_free(tmp_path: Path, suffix: str) ->
     result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
     onnx.checker.check_model(onnx.load_model_from_string(result.data), full_check=True)
     assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
+
+
+def test_a_network_that_comes_out_damaged_is_refused(tmp_path: Path) -> None:
+    """Outputs keep their names: where the quantiser takes them for its own, there is no file."""
+    nodes = [
+        onnx.helper.make_node("Sigmoid", ["x"], ["y"]),
+        onnx.helper.make_node("Relu", ["y"], ["y_QuantizeLinear_Output"]),
+        onnx.helper.make_node("Tanh", ["y_QuantizeLinear_Output"], ["z"]),
+    ]
+    outputs = ["y", "y_QuantizeLinear_Output", "z"]
+    path = networks.onnx_file(tmp_path / "net.onnx", nodes, {}, outputs)
+    text = code_of(path)
+    assert text.startswith("error[E198]: the quantised network must be one that can be read, and ")
+    assert "operator 4 QuantizeLinear" in text
+    assert "help rename what the message names" in text

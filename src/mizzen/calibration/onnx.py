@@ -41,7 +41,7 @@ from mizzen.calibration.seen import Sample, Seen
 from mizzen.calibration.silence import silence
 from mizzen.calibration.source import Made
 from mizzen.compiler.source import Extents
-from mizzen.diagnostics import Diagnostic, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.files import temporary_folder
 from mizzen.frontends.onnx.dialects import is_quantized
 from mizzen.frontends.onnx.reading import read
@@ -114,7 +114,9 @@ class OnnxSource:
             replace(each, index=self._number(each.name, each.index))
             for each in floating(made, self._model)
         ]
-        return Made(made.SerializeToString(), tuple(left))
+        data = made.SerializeToString()
+        _require_sound(data, self.name)
+        return Made(data, tuple(left))
 
     def advice(self, made: Made, seen: Seen) -> Iterator[Diagnostic]:
         """Return where a concatenation leaves a tensor few levels."""
@@ -165,6 +167,22 @@ def _require_packages() -> None:
     for package in ("onnx", "onnxruntime"):
         if find_spec(package) is None:
             raise not_installed(package, "onnx")
+
+
+def _require_sound(data: bytes, name: str) -> None:
+    """Raise E198 for a quantised network that is not read here, or not by ONNX Runtime."""
+    try:
+        read(data, name, None, {})
+        OnnxNetwork(data, name)
+    except MizzenError as error:
+        raise fail(
+            "E198",
+            "the quantised network must be one that can be read, and is not: "
+            f"{error.diagnostic.message}",
+            origin=error.diagnostic.origin,
+            help="rename what the message names where two tensors came to have one name, or keep "
+            "that operator in floating point with --keep-float",
+        ) from error
 
 
 def _raised(before: int, after: int) -> Iterator[str]:
