@@ -284,3 +284,28 @@ def test_a_network_that_comes_out_damaged_is_refused(tmp_path: Path) -> None:
     assert text.startswith("error[E198]: the quantised network must be one that can be read, and ")
     assert "operator 4 QuantizeLinear" in text
     assert "help rename what the message names" in text
+
+
+def test_transposed_convolutions_in_groups_have_one_scale(tmp_path: Path) -> None:
+    """Channels of their weights are along the axis of one group alone."""
+    random = np.random.default_rng(6)
+    constants = {
+        "w": random.normal(size=(4, 3, 3, 3)).astype(np.float32),
+        "b": random.normal(size=6).astype(np.float32),
+        "v": random.normal(size=(4, 2, 1, 1)).astype(np.float32),
+    }
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "v"], ["h"], name="conv"),
+        onnx.helper.make_node("ConvTranspose", ["h", "w", "b"], ["y"], group=2, name="up"),
+    ]
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    assert not result.report.floating
+    model = onnx.load_model_from_string(result.data)
+    held = {each.name: each for each in model.graph.initializer}
+    sizes = {
+        node.input[0]: len(held[node.input[1]].dims)
+        for node in model.graph.node
+        if node.input[0] in held
+    }
+    assert sizes == {"w_quantized": 0, "b_quantized": 1, "v_quantized": 1}
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
