@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mizzen.analysis.comparison.precision_onnx import OnnxNetworks
 from mizzen.calibration import Activations, Method, Quantized, Scheme, quantize_file
 from mizzen.diagnostics import MizzenError
 
 from . import networks
-from .networks import reals, saved
+from .networks import Array, reals, saved
 
 onnx: Any = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -309,3 +312,30 @@ def test_transposed_convolutions_in_groups_have_one_scale(tmp_path: Path) -> Non
     }
     assert sizes == {"w_quantized": 0, "b_quantized": 1, "v_quantized": 1}
     assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
+
+
+def test_large_networks_are_measured_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All tensors of both networks are held at once: few inferences of many, or of large ones."""
+    counts: list[int] = []
+    infer = OnnxNetworks.infer
+
+    def counted(networks: OnnxNetworks, arrays: Sequence[Array]) -> Any:
+        counts.append(len(arrays[0]))
+        return infer(networks, arrays)
+
+    monkeypatch.setattr(OnnxNetworks, "infer", counted)
+    path = networks.classifier(tmp_path)
+    noise = quantised(path).report.precision
+    assert counts == [16, 16]
+    counts.clear()
+    measuring = import_module("mizzen.analysis.comparison.precision")
+    monkeypatch.setattr(measuring, "MOST_BYTES", 5000)
+    parts = quantised(path).report.precision
+    assert sum(counts) == 32
+    assert max(counts) < 10
+    assert noise is not None
+    assert parts is not None
+    for one, other in zip(noise.layers, parts.layers, strict=True):
+        assert one.sqnr_db == pytest.approx(other.sqnr_db)
