@@ -339,3 +339,14 @@ def test_large_networks_are_measured_in_parts(
     assert parts is not None
     for one, other in zip(noise.layers, parts.layers, strict=True):
         assert one.sqnr_db == pytest.approx(other.sqnr_db)
+
+
+@pytest.mark.parametrize("far", [-np.inf, -3e38])
+def test_constants_that_no_scale_reaches_stay_in_floating_point(tmp_path: Path, far: float) -> None:
+    nodes = [
+        onnx.helper.make_node("Max", ["x", "least"], ["h"], name="most"),
+        onnx.helper.make_node("Sigmoid", ["h"], ["y"], name="s"),
+    ]
+    constants = {"least": networks.floats([far])}
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    assert [each.name for each in result.report.floating] == ["h"]

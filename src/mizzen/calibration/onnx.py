@@ -19,6 +19,7 @@ import numpy.typing as npt
 from mizzen.artifact.onnx_network import OnnxNetwork
 from mizzen.calibration.onnx_advice import floating, joined
 from mizzen.calibration.onnx_graph import (
+    beyond_scales,
     cut,
     drop_unused,
     flatten_biases,
@@ -106,7 +107,7 @@ class OnnxSource:
     def quantised(self, samples: Sequence[Sample], scheme: Scheme, seen: Seen) -> Made:
         """Return the quantised file."""
         inputs = [port.name for port in self._network.inputs]
-        made = quantised(self._model, inputs, samples, scheme, sorted(self._excluded()))
+        made = quantised(self._model, inputs, samples, scheme, self._in_float())
         if scheme.activations is Activations.INT16:
             join_limits(made)
         drop_unused(made)
@@ -143,6 +144,10 @@ class OnnxSource:
     def _number(self, name: str, other: int) -> int:
         """Return the number in the user's file of the operator that computes a tensor."""
         return self._numbers.get(name, other)
+
+    def _in_float(self) -> list[str]:
+        """Return the nodes that are not quantised: the user's, and those that no scale reaches."""
+        return sorted({*self._excluded(), *beyond_scales(self._model)})
 
     def _excluded(self) -> Iterator[str]:
         """Return the nodes of the prepared network that compute what the user keeps in float."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mizzen.calibration.scheme import no_such_node
 from mizzen.diagnostics import Origin, fail
@@ -22,6 +24,9 @@ BIAS, BIAS_AXES = 2, 2
 
 OWN_CONSTANTS = 4
 """The first version of the format whose constants need not be among the inputs."""
+
+FURTHEST = 1e37
+"""From zero that the ends of a range may be: their distance is a float32 as well."""
 
 NEAR = 3
 """Names that may be meant, for one that there is not."""
@@ -136,6 +141,24 @@ def flatten_biases(model: Any) -> None:
         )
         if bias is not None and len(bias.dims) == BIAS_AXES and bias.dims[0] == 1:
             del bias.dims[0]
+
+
+def beyond_scales(model: Any) -> Iterator[str]:
+    """Return the nodes with constants that no scale of integers reaches: infinities, and near it.
+
+    Exporters write these for "nothing", in a mask or as the least of a maximum.
+    """
+    from onnx import numpy_helper
+
+    far = {
+        tensor.name
+        for tensor in model.graph.initializer
+        if tensor.data_type == FLOAT
+        and not np.all(np.abs(numpy_helper.to_array(tensor)) <= FURTHEST)
+    }
+    for node in model.graph.node:
+        if far & set(node.input):
+            yield str(node.name)
 
 
 def join_limits(model: Any) -> None:
