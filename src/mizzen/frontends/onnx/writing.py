@@ -97,12 +97,9 @@ def _of_one_user(
         for place, name in enumerate(node.inputs):
             if name in constants and name in used:
                 source = constants[name]
-                integers, own[place] = (
-                    _copied(each, taken, copies) for each in (source.inputs[0], name)
-                )
-                written.append(
-                    replace(source, inputs=(integers, *source.inputs[1:]), outputs=(own[place],))
-                )
+                taken_by_it = tuple(_copied(each, taken, copies) for each in source.inputs)
+                own[place] = _copied(name, taken, copies)
+                written.append(replace(source, inputs=taken_by_it, outputs=(own[place],)))
             used.add(name)
         written.append(replace(node, inputs=tuple(own)) if own != list(node.inputs) else node)
     return written, copies
