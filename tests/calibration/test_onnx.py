@@ -350,3 +350,21 @@ def test_constants_that_no_scale_reaches_stay_in_floating_point(tmp_path: Path, 
     constants = {"least": networks.floats([far])}
     result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
     assert [each.name for each in result.report.floating] == ["h"]
+
+
+def test_zeros_that_are_added_are_left_out(tmp_path: Path) -> None:
+    """They have no range, and with a scale far from the other's ONNX Runtime's sums are wrong."""
+    nodes = [
+        onnx.helper.make_node("Add", ["x", "nothing"], ["h"], name="sum"),
+        onnx.helper.make_node("Sigmoid", ["h"], ["s"], name="s"),
+        onnx.helper.make_node("Add", ["wide", "s"], ["y"], name="wider"),
+    ]
+    constants = {
+        "nothing": np.zeros((2, 1, 1), np.float32),
+        "wide": np.zeros((3, 1, 2, 6, 6), np.float32),
+    }
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    model = onnx.load_model_from_string(result.data)
+    added = [node.name for node in model.graph.node if node.op_type == "Add"]
+    assert added == ["wider"]
+    assert "nothing_quantized" not in {each.name for each in model.graph.initializer}

@@ -22,6 +22,7 @@ from mizzen.calibration.onnx_graph import (
     beyond_scales,
     cut,
     drop_unused,
+    drop_zeros,
     flatten_biases,
     give_names,
     join_limits,
@@ -215,7 +216,7 @@ def _prepared(model: Any, least: int, name: str) -> Any:
                 f"{' '.join(str(error).split()) or type(error).__name__}",
             ) from None
         prepared: Any = onnx.load(str(result))
-    drop_unused(prepared)
+    drop_zeros(prepared)
     give_names(prepared)
     flatten_biases(prepared)
     part_constants(prepared)

@@ -143,6 +143,42 @@ def flatten_biases(model: Any) -> None:
             del bias.dims[0]
 
 
+def drop_zeros(model: Any) -> None:
+    """Take away additions of constant zeros that change no shape; outputs keep their names.
+
+    Zeros have no range: a scale of their own says nothing, and where it is far from the other
+    operand's, ONNX Runtime's kernel of integers loses that one's bits.
+    """
+    from onnx import numpy_helper
+
+    graph = model.graph
+    zeros = {
+        tensor.name
+        for tensor in graph.initializer
+        if tensor.data_type == FLOAT and not np.any(numpy_helper.to_array(tensor))
+    }
+    outputs = {value.name for value in graph.output}
+    shapes = {value.name: _shape(value) for value in (*graph.input, *graph.value_info)}
+    given: dict[str, str] = {}
+    for node in graph.node:
+        for place, name in enumerate(node.input):
+            node.input[place] = given.get(name, name)
+        if node.op_type != "Add" or node.output[0] in outputs:
+            continue
+        others = [name for name in node.input if name not in zeros]
+        shape = shapes.get(node.output[0])
+        if len(others) == 1 and shape is not None and shapes.get(others[0]) == shape:
+            given[node.output[0]] = others[0]
+    drop_unused(model)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of a tensor; None where it is not known."""
+    dimensions = value.type.tensor_type.shape.dim
+    extents = tuple(each.dim_value for each in dimensions if each.HasField("dim_value"))
+    return extents if len(extents) == len(dimensions) else None
+
+
 def beyond_scales(model: Any) -> Iterator[str]:
     """Return the nodes with constants that no scale of integers reaches: infinities, and near it.
 
