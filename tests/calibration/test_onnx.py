@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from mizzen.analysis.comparison.precision_onnx import OnnxNetworks
 from mizzen.calibration import Activations, Method, Quantized, Scheme, quantize_file
 from mizzen.diagnostics import MizzenError
 
 from . import networks
-from .networks import reals, saved
+from .networks import Array, reals, saved
 
 onnx: Any = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -223,3 +226,145 @@ def test_accuracy_on_digits(repository: Path) -> None:
     assert evaluation.reference is not None
     before, after = evaluation.reference.metrics[0].value, evaluation.metrics[0].value
     assert abs(before - after) <= 0.003
+
+
+def test_constants_that_operators_share_are_each_ones_own(tmp_path: Path) -> None:
+    """Also where the quantiser would name its copy of `b` like the tensor `b1`."""
+    random = np.random.default_rng(5)
+    constants = {
+        "w": random.normal(size=(2, 2, 3, 3)).astype(np.float32),
+        "b": random.normal(size=2).astype(np.float32),
+        "half": networks.floats([0.5]),
+    }
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "w", "b"], ["b1"], pads=[1] * 4),
+        onnx.helper.make_node("Mul", ["b1", "half"], ["h"]),
+        onnx.helper.make_node("ConvTranspose", ["h", "w", "b"], ["i"]),
+        onnx.helper.make_node("Mul", ["i", "half"], ["y"]),
+    ]
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    model = onnx.load_model_from_string(result.data)
+    onnx.checker.check_model(model, full_check=True)
+    makers = {name: node for node in model.graph.node for name in node.output}
+    users = [node for node in model.graph.node if node.op_type not in QUANTIZING]
+    own = [makers[name].input[0] for node in users for name in node.input[1:]]
+    assert len(own) == len(set(own)) == 6
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
+
+
+QUANTIZING = ("QuantizeLinear", "DequantizeLinear")
+
+
+def layers_of(result: Quantized) -> Any:
+    assert result.report.precision is not None
+    return result.report.precision.layers
+
+
+@pytest.mark.parametrize("suffix", ["_scale", "_zero_point", "_quantized"])
+def test_names_that_the_quantiser_gives_are_free(tmp_path: Path, suffix: str) -> None:
+    """Constants, and what operators compute; inputs and outputs keep their names."""
+    nodes = [
+        onnx.helper.make_node("Mul", ["x", f"x{suffix}"], ["h"]),
+        onnx.helper.make_node("Sigmoid", ["h"], [f"h{suffix}"]),
+        onnx.helper.make_node("Add", ["h", f"h{suffix}"], ["y"]),
+    ]
+    constants = {f"x{suffix}": np.ones((1, 2, 1, 1), np.float32) * 3}
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    onnx.checker.check_model(onnx.load_model_from_string(result.data), full_check=True)
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
+
+
+def test_a_network_that_comes_out_damaged_is_refused(tmp_path: Path) -> None:
+    """Outputs keep their names: where the quantiser takes them for its own, there is no file."""
+    nodes = [
+        onnx.helper.make_node("Sigmoid", ["x"], ["y"]),
+        onnx.helper.make_node("Relu", ["y"], ["y_QuantizeLinear_Output"]),
+        onnx.helper.make_node("Tanh", ["y_QuantizeLinear_Output"], ["z"]),
+    ]
+    outputs = ["y", "y_QuantizeLinear_Output", "z"]
+    path = networks.onnx_file(tmp_path / "net.onnx", nodes, {}, outputs)
+    text = code_of(path)
+    assert text.startswith("error[E198]: the quantised network must be one that can be read, and ")
+    assert "operator 4 QuantizeLinear" in text
+    assert "help rename what the message names" in text
+
+
+def test_transposed_convolutions_in_groups_have_one_scale(tmp_path: Path) -> None:
+    """Channels of their weights are along the axis of one group alone."""
+    random = np.random.default_rng(6)
+    constants = {
+        "w": random.normal(size=(4, 3, 3, 3)).astype(np.float32),
+        "b": random.normal(size=6).astype(np.float32),
+        "v": random.normal(size=(4, 2, 1, 1)).astype(np.float32),
+    }
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "v"], ["h"], name="conv"),
+        onnx.helper.make_node("ConvTranspose", ["h", "w", "b"], ["y"], group=2, name="up"),
+    ]
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    assert not result.report.floating
+    model = onnx.load_model_from_string(result.data)
+    held = {each.name: each for each in model.graph.initializer}
+    sizes = {
+        node.input[0]: len(held[node.input[1]].dims)
+        for node in model.graph.node
+        if node.input[0] in held
+    }
+    assert sizes == {"w_quantized": 0, "b_quantized": 1, "v_quantized": 1}
+    assert all(layer.sqnr_db is not None and layer.sqnr_db > 25 for layer in layers_of(result))
+
+
+def test_large_networks_are_measured_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All tensors of both networks are held at once: few inferences of many, or of large ones."""
+    counts: list[int] = []
+    infer = OnnxNetworks.infer
+
+    def counted(networks: OnnxNetworks, arrays: Sequence[Array]) -> Any:
+        counts.append(len(arrays[0]))
+        return infer(networks, arrays)
+
+    monkeypatch.setattr(OnnxNetworks, "infer", counted)
+    path = networks.classifier(tmp_path)
+    noise = quantised(path).report.precision
+    assert counts == [16, 16]
+    counts.clear()
+    measuring = import_module("mizzen.analysis.comparison.precision")
+    monkeypatch.setattr(measuring, "MOST_BYTES", 5000)
+    parts = quantised(path).report.precision
+    assert sum(counts) == 32
+    assert max(counts) < 10
+    assert noise is not None
+    assert parts is not None
+    for one, other in zip(noise.layers, parts.layers, strict=True):
+        assert one.sqnr_db == pytest.approx(other.sqnr_db)
+
+
+@pytest.mark.parametrize("far", [-np.inf, -3e38])
+def test_constants_that_no_scale_reaches_stay_in_floating_point(tmp_path: Path, far: float) -> None:
+    nodes = [
+        onnx.helper.make_node("Max", ["x", "least"], ["h"], name="most"),
+        onnx.helper.make_node("Sigmoid", ["h"], ["y"], name="s"),
+    ]
+    constants = {"least": networks.floats([far])}
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    assert [each.name for each in result.report.floating] == ["h"]
+
+
+def test_zeros_that_are_added_are_left_out(tmp_path: Path) -> None:
+    """They have no range, and with a scale far from the other's ONNX Runtime's sums are wrong."""
+    nodes = [
+        onnx.helper.make_node("Add", ["x", "nothing"], ["h"], name="sum"),
+        onnx.helper.make_node("Sigmoid", ["h"], ["s"], name="s"),
+        onnx.helper.make_node("Add", ["wide", "s"], ["y"], name="wider"),
+    ]
+    constants = {
+        "nothing": np.zeros((2, 1, 1), np.float32),
+        "wide": np.zeros((3, 1, 2, 6, 6), np.float32),
+    }
+    result = quantised(networks.onnx_file(tmp_path / "net.onnx", nodes, constants, ["y"]))
+    model = onnx.load_model_from_string(result.data)
+    added = [node.name for node in model.graph.node if node.op_type == "Add"]
+    assert added == ["wider"]
+    assert "nothing_quantized" not in {each.name for each in model.graph.initializer}

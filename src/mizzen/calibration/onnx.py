@@ -19,8 +19,10 @@ import numpy.typing as npt
 from mizzen.artifact.onnx_network import OnnxNetwork
 from mizzen.calibration.onnx_advice import floating, joined
 from mizzen.calibration.onnx_graph import (
+    beyond_scales,
     cut,
     drop_unused,
+    drop_zeros,
     flatten_biases,
     give_names,
     join_limits,
@@ -28,6 +30,7 @@ from mizzen.calibration.onnx_graph import (
     node_named,
     opset,
 )
+from mizzen.calibration.onnx_names import free_names, part_constants
 from mizzen.calibration.onnx_quantiser import OPSETS, quantised
 from mizzen.calibration.scheme import (
     Activations,
@@ -40,7 +43,7 @@ from mizzen.calibration.seen import Sample, Seen
 from mizzen.calibration.silence import silence
 from mizzen.calibration.source import Made
 from mizzen.compiler.source import Extents
-from mizzen.diagnostics import Diagnostic, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.files import temporary_folder
 from mizzen.frontends.onnx.dialects import is_quantized
 from mizzen.frontends.onnx.reading import read
@@ -74,6 +77,7 @@ class OnnxSource:
         self._kept = [
             node_named(nodes, name, "--keep-float", self.name) for name in scheme.keep_float
         ]
+        free_names(model)
         self._numbers = {
             str(output): index for index, node in enumerate(nodes) for output in node.output
         }
@@ -104,7 +108,7 @@ class OnnxSource:
     def quantised(self, samples: Sequence[Sample], scheme: Scheme, seen: Seen) -> Made:
         """Return the quantised file."""
         inputs = [port.name for port in self._network.inputs]
-        made = quantised(self._model, inputs, samples, scheme, sorted(self._excluded()))
+        made = quantised(self._model, inputs, samples, scheme, self._in_float())
         if scheme.activations is Activations.INT16:
             join_limits(made)
         drop_unused(made)
@@ -112,7 +116,9 @@ class OnnxSource:
             replace(each, index=self._number(each.name, each.index))
             for each in floating(made, self._model)
         ]
-        return Made(made.SerializeToString(), tuple(left))
+        data = made.SerializeToString()
+        _require_sound(data, self.name)
+        return Made(data, tuple(left))
 
     def advice(self, made: Made, seen: Seen) -> Iterator[Diagnostic]:
         """Return where a concatenation leaves a tensor few levels."""
@@ -140,6 +146,10 @@ class OnnxSource:
         """Return the number in the user's file of the operator that computes a tensor."""
         return self._numbers.get(name, other)
 
+    def _in_float(self) -> list[str]:
+        """Return the nodes that are not quantised: the user's, and those that no scale reaches."""
+        return sorted({*self._excluded(), *beyond_scales(self._model)})
+
     def _excluded(self) -> Iterator[str]:
         """Return the nodes of the prepared network that compute what the user keeps in float."""
         makers = {output: node for node in self._model.graph.node for output in node.output}
@@ -163,6 +173,22 @@ def _require_packages() -> None:
     for package in ("onnx", "onnxruntime"):
         if find_spec(package) is None:
             raise not_installed(package, "onnx")
+
+
+def _require_sound(data: bytes, name: str) -> None:
+    """Raise E198 for a quantised network that is not read here, or not by ONNX Runtime."""
+    try:
+        read(data, name, None, {})
+        OnnxNetwork(data, name)
+    except MizzenError as error:
+        raise fail(
+            "E198",
+            "the quantised network must be one that can be read, and is not: "
+            f"{error.diagnostic.message}",
+            origin=error.diagnostic.origin,
+            help="rename what the message names where two tensors came to have one name, or keep "
+            "that operator in floating point with --keep-float",
+        ) from error
 
 
 def _raised(before: int, after: int) -> Iterator[str]:
@@ -190,9 +216,10 @@ def _prepared(model: Any, least: int, name: str) -> Any:
                 f"{' '.join(str(error).split()) or type(error).__name__}",
             ) from None
         prepared: Any = onnx.load(str(result))
-    drop_unused(prepared)
+    drop_zeros(prepared)
     give_names(prepared)
     flatten_biases(prepared)
+    part_constants(prepared)
     return prepared
 
 

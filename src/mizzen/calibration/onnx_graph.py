@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mizzen.calibration.scheme import no_such_node
 from mizzen.diagnostics import Origin, fail
@@ -22,6 +24,9 @@ BIAS, BIAS_AXES = 2, 2
 
 OWN_CONSTANTS = 4
 """The first version of the format whose constants need not be among the inputs."""
+
+FURTHEST = 1e37
+"""From zero that the ends of a range may be: their distance is a float32 as well."""
 
 NEAR = 3
 """Names that may be meant, for one that there is not."""
@@ -136,6 +141,60 @@ def flatten_biases(model: Any) -> None:
         )
         if bias is not None and len(bias.dims) == BIAS_AXES and bias.dims[0] == 1:
             del bias.dims[0]
+
+
+def drop_zeros(model: Any) -> None:
+    """Take away additions of constant zeros that change no shape; outputs keep their names.
+
+    Zeros have no range: a scale of their own says nothing, and where it is far from the other
+    operand's, ONNX Runtime's kernel of integers loses that one's bits.
+    """
+    from onnx import numpy_helper
+
+    graph = model.graph
+    zeros = {
+        tensor.name
+        for tensor in graph.initializer
+        if tensor.data_type == FLOAT and not np.any(numpy_helper.to_array(tensor))
+    }
+    outputs = {value.name for value in graph.output}
+    shapes = {value.name: _shape(value) for value in (*graph.input, *graph.value_info)}
+    given: dict[str, str] = {}
+    for node in graph.node:
+        for place, name in enumerate(node.input):
+            node.input[place] = given.get(name, name)
+        if node.op_type != "Add" or node.output[0] in outputs:
+            continue
+        others = [name for name in node.input if name not in zeros]
+        shape = shapes.get(node.output[0])
+        if len(others) == 1 and shape is not None and shapes.get(others[0]) == shape:
+            given[node.output[0]] = others[0]
+    drop_unused(model)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """Return the shape of a tensor; None where it is not known."""
+    dimensions = value.type.tensor_type.shape.dim
+    extents = tuple(each.dim_value for each in dimensions if each.HasField("dim_value"))
+    return extents if len(extents) == len(dimensions) else None
+
+
+def beyond_scales(model: Any) -> Iterator[str]:
+    """Return the nodes with constants that no scale of integers reaches: infinities, and near it.
+
+    Exporters write these for "nothing", in a mask or as the least of a maximum.
+    """
+    from onnx import numpy_helper
+
+    far = {
+        tensor.name
+        for tensor in model.graph.initializer
+        if tensor.data_type == FLOAT
+        and not np.all(np.abs(numpy_helper.to_array(tensor)) <= FURTHEST)
+    }
+    for node in model.graph.node:
+        if far & set(node.input):
+            yield str(node.name)
 
 
 def join_limits(model: Any) -> None:

@@ -5,7 +5,7 @@ Ref: ONNX Runtime, onnxruntime/quantization/quantize.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -93,7 +93,7 @@ def _quantise(
     reader: _Reader,
     scheme: Scheme,
     excluded: Sequence[str],
-    options: dict[str, bool],
+    options: dict[str, Any],
 ) -> None:
     ort: Any = import_module("onnxruntime.quantization")
     methods = {
@@ -118,7 +118,7 @@ def _quantise(
     )
 
 
-def _options(model: Any, scheme: Scheme) -> dict[str, bool]:
+def _options(model: Any, scheme: Scheme) -> dict[str, Any]:
     """Return what is asked besides: 16 bits have no zero point, and every operator is quantised."""
     wide = scheme.activations is Activations.INT16
     return {
@@ -126,4 +126,18 @@ def _options(model: Any, scheme: Scheme) -> dict[str, bool]:
         "WeightSymmetric": True,
         "ForceQuantizeNoInputCheck": True,
         "UseQDQContribOps": wide and opset(model) < OPSETS[Activations.INT16],
+        "TensorQuantOverrides": {name: [{"symmetric": True}] for name in _of_one_scale(model)},
     }
+
+
+def _of_one_scale(model: Any) -> Iterator[str]:
+    """Return weights without a scale for each channel: of transposed convolutions in groups.
+
+    The channels along their axis are those of one group, and the quantiser gives the bias, which
+    has all, as many scales as that.
+    """
+    held = {tensor.name for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        groups = {each.name: each.i for each in node.attribute}.get("group", 1)
+        if node.op_type == "ConvTranspose" and groups > 1 and node.input[1] in held:
+            yield str(node.input[1])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mizzen.artifact.onnx_steps import session_of
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.onnx import writing
 from mizzen.frontends.onnx.writing import submodel
@@ -70,3 +71,36 @@ def test_too_many_bytes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MizzenError) as caught:
         submodel(model, model.nodes, ["x"], ["y"])
     assert caught.value.diagnostic.code == "E192"
+
+
+def test_dequantised_constants_have_one_user() -> None:
+    """ONNX Runtime refuses to load the network with one for both additions, asked to be exact."""
+    constants = {
+        "q": np.array([3, -4, 5], np.int8),
+        "s": np.float32(0.5),
+        "z": np.int8(1),
+        "t": np.float32(0.25),
+    }
+    nodes = [
+        node("DequantizeLinear", ["q", "s", "z"], ["a"]),
+        node("QuantizeLinear", ["x", "t", "z"], ["xq"]),
+        node("DequantizeLinear", ["xq", "t", "z"], ["xr"]),
+        node("Add", ["xr", "a"], ["h"]),
+        node("QuantizeLinear", ["h", "t", "z"], ["hq"]),
+        node("DequantizeLinear", ["hq", "t", "z"], ["hr"]),
+        node("Add", ["hr", "a"], ["i"]),
+        node("QuantizeLinear", ["i", "t", "z"], ["y"]),
+    ]
+    model = taken(
+        network(nodes, [tensor("x", [1, 3])], [tensor("y", None, onnx.TensorProto.INT8)], constants)
+    )
+    data = submodel(model, model.nodes, ["x"], ["y"])
+    written = onnx.load_model_from_string(data)
+    onnx.checker.check_model(written, full_check=True)
+    session = session_of(data, "a network")
+    value = np.array([[1, 2, 3]], np.float32)
+    assert session.run(["y"], {"x": value})[0].tolist() == [[13, -11, 29]]
+    held = {each.name for each in written.graph.initializer}
+    own = [each for each in written.graph.node if each.input[0] in held]
+    assert [each.op_type for each in own] == ["DequantizeLinear"] * 2
+    assert not {*own[0].input} & {*own[1].input}

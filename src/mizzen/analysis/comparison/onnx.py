@@ -12,7 +12,7 @@ The outputs are beside a session of the whole network, as the user would run it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -181,7 +181,16 @@ class OnnxComparison:
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
         """Return the comparisons of layers, and of outputs."""
         maps = self.matcher.found()
-        held = {match.key: match.tally for match in maps.values()} | self._seen
+        # The last map of a layer's commands may be something on the way to its tensor, and many
+        # are alike by chance, as most of what is behind a Relu is. So what differs is only then
+        # wrong where what is computed of it is: what steps give is certain.
+        certain = {place: match for place, match in maps.items() if not match.tally.differing}
+        doubtful = {
+            place: replace(match, certain=False)
+            for place, match in maps.items()
+            if match.tally.differing
+        }
+        held = {match.key: match.tally for match in certain.values()} | self._seen
         tensors = {
             key: tally if tally.differing else self._exact.get(key, tally)
             for key, tally in held.items()
@@ -192,7 +201,7 @@ class OnnxComparison:
             for key, tally in tensors.items()
             if tally.differing and tally is self._exact.get(key) and tally.steps <= STEPS
         }
-        layers = judged(self.layers, tensors, {}, bounds, bounded, inside=bool(maps))
+        layers = judged(self.layers, tensors, doubtful, bounds, bounded, inside=bool(maps))
         keys = self.made.lowering.graph.outputs
         # There is no bound from end to end: where each layer is within its own, so are these.
         is_right = not any(key in tensors and tensors[key].differing and key not in bounded

@@ -29,7 +29,10 @@ HALF = 0.5
 """Of a step: what is further beyond the range than that is not rounded but cut off."""
 
 BATCH = 16
-"""Inferences that are held in memory at once."""
+"""Inferences that are held in memory at once, at most."""
+
+MOST_BYTES = 1 << 28
+"""What all tensors of one network may take, of the inferences that are held at once."""
 
 
 @dataclass(eq=False)
@@ -183,8 +186,9 @@ def measured(networks: TwoNetworks, model: str, floating: str, data: Data) -> Pr
     arrays = [_shaped(array, info) for array, info in zip(arrays, networks.inputs, strict=True)]
     size = len(arrays[0]) if arrays else 1
     counted = [_Noise() for _ in networks.pairs]
-    for start in range(0, size, BATCH):
-        ours, theirs = networks.infer([array[start : start + BATCH] for array in arrays])
+    batch = max(1, min(BATCH, MOST_BYTES // networks.values_bytes))
+    for start in range(0, size, batch):
+        ours, theirs = networks.infer([array[start : start + batch] for array in arrays])
         for noise, pair in zip(counted, networks.pairs, strict=True):
             noise.add(pair, ours[pair.ours], theirs[pair.theirs])
     layers = [noise.layer(pair) for noise, pair in zip(counted, networks.pairs, strict=True)]

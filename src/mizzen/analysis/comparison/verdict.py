@@ -114,7 +114,8 @@ def _settled(
     """
     by_index = {each.index: each for each in comparisons}
     differs = {each.index for each in comparisons if each.outcome is Outcome.DIFFERS}
-    for comparison in comparisons:
+    # The last first: a doubtful one is no reason to believe the doubtful ones before it.
+    for comparison in reversed(comparisons):
         layer = layers.by_index[comparison.index]
         if comparison.index in differs and _is_doubtful(layer, seen):
             behind = set(_seen_behind(layers, layer, by_index))

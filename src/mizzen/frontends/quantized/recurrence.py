@@ -252,5 +252,6 @@ def _entries(function: Function, x: Real, points: Array, target: Target) -> Arra
 
 
 def sigmoid(reals: Array) -> Array:
-    """Return the logistic function."""
-    return 1.0 / (1.0 + np.exp(-reals))
+    """Return the logistic function, 0 for numbers too far below zero for float64."""
+    with np.errstate(over="ignore"):
+        return 1.0 / (1.0 + np.exp(-reals))

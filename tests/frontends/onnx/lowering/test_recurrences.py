@@ -27,6 +27,8 @@ def layer(
     *,
     states: bool = False,
     weights: bool = True,
+    x: Scale = X,
+    state: Scale = RESULT,
     result: Scale = RESULT,
     **attributes: Any,
 ) -> tuple[Network, dict[str, Array]]:
@@ -35,8 +37,8 @@ def layer(
     directions, gates = 1 + both, GATES[kind] * HIDDEN
     random = np.random.default_rng(8)
     network = Network(21)
-    given = {"x": integers(X, (STEPS, BATCH, INPUTS), 1)}
-    names = [network.dequantize(network.input("x", (STEPS, BATCH, INPUTS), "int8"), X)]
+    given = {"x": integers(x, (STEPS, BATCH, INPUTS), 1)}
+    names = [network.dequantize(network.input("x", (STEPS, BATCH, INPUTS), "int8"), x)]
     scale = Scale(random.uniform(0.002, 0.006, gates), np.zeros(gates, np.int64), "int8", 1)
     for inputs in (INPUTS, HIDDEN):
         weight = integers(scale, (directions, gates, inputs), inputs)
@@ -48,8 +50,8 @@ def layer(
     names += [network.constant(bias.astype(np.float32)), ""]
     for index in range(states * (2 if kind == "LSTM" else 1)):
         name = f"state{index}"
-        given[name] = integers(RESULT, (directions, BATCH, HIDDEN), 5 + index)
-        names.append(network.dequantize(network.input(name, given[name].shape, "int8"), RESULT))
+        given[name] = integers(state, (directions, BATCH, HIDDEN), 5 + index)
+        names.append(network.dequantize(network.input(name, given[name].shape, "int8"), state))
     count = 3 if kind == "LSTM" else 2
     first = network.add(kind, *names, outputs=count, hidden_size=HIDDEN, **attributes)
     for index, own in enumerate((result, result, CELL)[:count]):
@@ -85,6 +87,27 @@ def test_a_layer_is_at_most_a_step_off(name: str) -> None:
         off = np.abs(one.astype(int) - other)
         assert off.max() <= 1
         assert np.count_nonzero(off) <= 0.1 * off.size
+
+
+@pytest.mark.parametrize("weights", [True, False], ids=["integers", "reals"])
+@pytest.mark.parametrize("kind", GATES)
+def test_large_inputs_are_as_near(kind: str, weights: bool) -> None:
+    """Where gates are open or closed anyway, their sums need not be told apart."""
+    options: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
+    network, given = layer(kind, x=Scale(1.7, 3), weights=weights, **options)
+    lowering = lowered(network)
+    assert on_host(lowering) == {}
+    results = computed(lowering, *given.values())
+    for one, other in zip(results, from_runtime(network, given), strict=True):
+        off = np.abs(one.astype(int) - other)
+        assert off.max() <= 1
+        assert np.count_nonzero(off) <= 0.1 * off.size
+
+
+def test_states_too_far_from_zero_are_the_runtimes() -> None:
+    network, _ = layer("LSTM", states=True, state=Scale(60.0))
+    reason = on_host(lowered(network))["LSTM"]
+    assert reason == "what its gates add goes too far to be told apart in 16 bits"
 
 
 @pytest.mark.parametrize(

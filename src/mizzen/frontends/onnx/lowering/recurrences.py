@@ -34,6 +34,9 @@ from mizzen.graph import DType, Quantization, Value, integer_range
 ONE = 2.0**-15
 """The step of numbers that are below 1."""
 
+SATURATED = 12.0
+"""Where gates are open or closed: closer to 1 and 0 than a step of 16 bits."""
+
 ROOM = 1.02
 """What sums get beside what they need, for what is rounded before."""
 
@@ -90,17 +93,31 @@ def recurrent(call: OnnxCall) -> tuple[Term, ...]:
         orders = ((2, 0, 1, 3), (1, 0, 2), (1, 0, 2))
         results = [permuted(b, *each) for each in zip(results, orders, strict=True)]
     pairs = zip(results, call.shapes, strict=False)
-    return tuple(_result(call, Real(each), shape) for each, shape in pairs)
+    # A gate's function changes by a quarter as much as its sum, times the cell that it keeps.
+    step, kept = grids["gates"].scale, grids["cell"].scale / ONE / 4
+    errors = (step, step, step * max(1.0, kept))
+    return tuple(
+        _result(call, Real(each), shape, error)
+        for (each, shape), error in zip(pairs, errors, strict=False)
+    )
 
 
-def _result(call: OnnxCall, x: Real, shape: tuple[int, ...]) -> Pending:
-    """Let states become integers of 8 bits: inside they have 16, too few for exactly as many."""
+def _result(call: OnnxCall, x: Real, shape: tuple[int, ...], error: float) -> Pending:
+    """Let states become integers of 8 bits: inside they have 16, too few for exactly as many.
+
+    error  of a result, by a step of the sums that gates are functions of
+    """
 
     def emit(target: Target) -> Value:
         call.need(
             target.dtype is DType.INT8,
             "its results have 16 bits, as many as its states have inside",
             "quantise its results to 8 bits",
+        )
+        call.need(
+            error <= target.scale,
+            "what its gates add goes too far to be told apart in 16 bits",
+            "calibrate its first states with what they are in use, at most 1",
         )
         return as_target(call.b, x, target)
 
@@ -269,11 +286,7 @@ def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]
     low, high = integer_range(x.value.dtype)
     furthest = max(high - x.zero_point, x.zero_point - low) * x.scale
     state = max(1.0, _initial(call, 5))
-    most = max(
-        float(np.max(each.inputs.reach * furthest + np.abs(each.bias)
-                     + each.states.reach * state + np.abs(each.inner)))
-        for each in directions
-    )  # fmt: skip
+    most = max(_most(each, furthest, state) for each in directions)
     # A cell keeps a part of what it has, as much as its gate opens, and gets at most 1 anew.
     closed = 1 - float(sigmoid(np.array(most)))
     kept = min(float(steps), 1 / closed if closed else float(steps))
@@ -288,6 +301,24 @@ def _grids(call: OnnxCall, directions: Sequence[Direction]) -> dict[str, Target]
         "difference": _target(ROOM * 2 * hidden.scale),
         "hidden": hidden,
     }
+
+
+def _most(direction: Direction, furthest: float, state: float) -> float:
+    """Return how far from zero sums of gates are told apart; all further ones are as the last.
+
+    An input's products may go further, as long as what is added to them leaves no gate between open
+    and closed.
+
+    furthest  an input is from zero
+    state     is from zero, at most
+    """
+    inputs = direction.inputs.reach * furthest + np.abs(direction.bias)
+    states = direction.states.reach * state + np.abs(direction.inner)
+    fine = sum(
+        np.abs(part.integers * part.scales.reshape(-1, 1)).sum(axis=1) * furthest
+        for part in direction.inputs.parts[1:]
+    )
+    return float(min(np.max(inputs + states), SATURATED + np.max(states + fine)))
 
 
 def _target(scale: float) -> Target:

@@ -9,6 +9,7 @@ With an offset of 1, the 256 symbols are the weights -127 .. 128, 0 among them a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,8 @@ LEAST_BYTE, MOST_BYTE = -127, 128
 """Weights that a byte can hold."""
 LONGEST_LEAD = 64
 """Constant weights before raw ones that are tried."""
+SHORT_LEAD = 8
+"""Those in the first of two slices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,11 +77,12 @@ def gapped_stream(order: StreamOrder, constant: int) -> GappedStream:
     bits, at = MAPPING_BITS, 0
     while at < len(index):
         lead = _lead(symbols[at:], is_gap[at:], bits)
-        bits += 2 * SLICE_BITS + lead.bits
-        at += lead.symbols
+        bits += SLICE_BITS + sum(SLICE_BITS + each.bits for each in lead)
+        at += sum(each.symbols for each in lead)
         stop = _end(is_gap, at)
         byte[at:stop] = bits // 8 + np.arange(stop - at)
-        slices += [Slice(lead.symbols, lead.coding), Slice(stop - at, RAW)]
+        slices += [Slice(each.symbols, each.coding) for each in lead]
+        slices.append(Slice(stop - at, RAW))
         bits += 8 * (stop - at)
         at = stop
     codes = (symbols + BYTES.offset).astype(np.int16)
@@ -97,17 +101,41 @@ class _Lead:
     bits: int
 
 
-def _lead(symbols: npt.NDArray[np.int64], is_gap: npt.NDArray[np.bool_], bits: int) -> _Lead:
-    """Return the shortest slice after which, and after another header, a byte begins."""
+def _lead(
+    symbols: npt.NDArray[np.int64], is_gap: npt.NDArray[np.bool_], bits: int
+) -> tuple[_Lead, ...]:
+    """Return the shortest slices after which, and after another header, a byte begins.
+
+    One, or two where no coding of the weight alone makes up for the headers.
+    """
     constant = symbols[:LONGEST_LEAD][: np.append(is_gap[:LONGEST_LEAD], True).argmax()]
-    leads = [
-        _Lead(count, coding, size)
-        for count in range(1, len(constant) + 1)
-        for coding in CODINGS[:-1]
-        if (size := _unary_bits(constant[:count], coding)) is not None
-        and (bits + 2 * SLICE_BITS + size) % 8 == 0
-    ]
-    return min(leads, key=lambda lead: lead.bits - 8 * lead.symbols)
+    single = [(lead,) for lead in _leads(constant)]
+    for leads in (single, _pairs(constant)):
+        fitting = [each for each in leads if (bits + _size(each) + SLICE_BITS) % 8 == 0]
+        if fitting:
+            return min(fitting, key=lambda each: _size(each) - 8 * sum(one.symbols for one in each))
+    raise AssertionError("some two slices always fit")
+
+
+def _leads(constant: npt.NDArray[np.int64]) -> Iterator[_Lead]:
+    """Return the slices that constant weights may begin with."""
+    for count in range(1, len(constant) + 1):
+        for coding in CODINGS[:-1]:
+            size = _unary_bits(constant[:count], coding)
+            if size is not None:
+                yield _Lead(count, coding, size)
+
+
+def _pairs(constant: npt.NDArray[np.int64]) -> Iterator[tuple[_Lead, _Lead]]:
+    """Return two slices after each other, the first of them short."""
+    for first in _leads(constant[:SHORT_LEAD]):
+        for second in _leads(constant[first.symbols :]):
+            yield first, second
+
+
+def _size(leads: tuple[_Lead, ...]) -> int:
+    """Return the bits of slices, with their headers."""
+    return sum(SLICE_BITS + lead.bits for lead in leads)
 
 
 def _unary_bits(symbols: npt.NDArray[np.int64], coding: Coding) -> int | None:
