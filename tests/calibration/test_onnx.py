@@ -368,3 +368,10 @@ def test_zeros_that_are_added_are_left_out(tmp_path: Path) -> None:
     added = [node.name for node in model.graph.node if node.op_type == "Add"]
     assert added == ["wider"]
     assert "nothing_quantized" not in {each.name for each in model.graph.initializer}
+
+
+def test_an_input_may_be_one_number(tmp_path: Path) -> None:
+    nodes = [onnx.helper.make_node("Sigmoid", ["x"], ["y"])]
+    path = networks.onnx_file(tmp_path / "net.onnx", nodes, {}, ["y"], shape=())
+    result = quantize_file(path, saved(tmp_path, reals(12, ())))
+    assert not result.report.floating

@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from mizzen.calibration.onnx_graph import opset
 from mizzen.calibration.scheme import Activations, Method, Scheme
 from mizzen.calibration.seen import Sample
@@ -51,7 +53,10 @@ class _Reader:
     def get_next(self) -> dict[str, Array] | None:
         """Return the next sample, None after the last."""
         sample = next(self._samples, None)
-        return None if sample is None else dict(zip(self._names, sample, strict=True))
+        if sample is None:
+            return None
+        # One number of an array is none any more.
+        return dict(zip(self._names, map(np.asarray, sample), strict=True))
 
 
 def quantised(
