@@ -168,6 +168,27 @@ def test_a_network_of_real_numbers() -> None:
     )
 
 
+def test_a_network_of_which_only_weights_are_integers() -> None:
+    network = Network()
+    x = network.input("image", (1, 3))
+    weight = network.weight(np.ones((3, 3), np.int8), X)
+    network.outputs.append(network.add("MatMul", x, weight))
+    assert error(network.data).startswith(
+        "error[E107]: model.onnx must be quantised, and only its weights are: what passes between "
+        "operators is real numbers\n"
+    )
+
+
+def test_a_network_whose_scales_are_given() -> None:
+    network = Network()
+    x, scale = network.input("x", (1, 3)), network.input("scale", ())
+    zero = network.constant(np.array(0, np.int8))
+    network.outputs.append(network.add("QuantizeLinear", x, scale, zero))
+    assert error(network.data).startswith(
+        "error[E107]: model.onnx must be quantised, and its scales are computed when it runs\n"
+    )
+
+
 def opened() -> bytes:
     """Return a network that leaves its batch open."""
     proto = whole().proto

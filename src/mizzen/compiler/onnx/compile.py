@@ -14,7 +14,7 @@ from mizzen.compiler.placement import Placement, place
 from mizzen.compiler.report import with_diagnostics
 from mizzen.compiler.source import Extents, Source
 from mizzen.diagnostics import Diagnostic, Origin, ProgressCallback, Reason, Severity, fail
-from mizzen.frontends.onnx.dialects import is_quantized
+from mizzen.frontends.onnx.dialects import is_quantized, unquantized_because
 from mizzen.frontends.onnx.lowering.lower import lower
 from mizzen.frontends.onnx.lowering.notes import noted
 from mizzen.frontends.onnx.model import Model
@@ -68,7 +68,7 @@ def read_quantized(source: Source, shapes: Extents) -> Model:
     if not is_quantized(model):
         raise fail(
             "E107",
-            f"{source.name} must be quantised, and nothing in it is: all of its numbers are real",
+            f"{source.name} must be quantised, and {unquantized_because(model)}",
             help=f"mizzen quantize {source.name} --data DATA -o {source.stem}_int8.onnx",
         )
     return model

@@ -45,6 +45,17 @@ def is_quantized(model: Model) -> bool:
     )
 
 
+def unquantized_because(model: Model) -> str:
+    """Say what a network that has not been quantised has instead of constant scales."""
+    rounding = [node for node in model.nodes if node.kind in ("QuantizeLinear", "DequantizeLinear")]
+    given = any(node.inputs[1] not in model.constants for node in rounding)
+    if given or any(node.kind.startswith("QLinear") for node in model.nodes):
+        return "its scales are computed when it runs"
+    if rounding:
+        return "only its weights are: what passes between operators is real numbers"
+    return "nothing in it is: all of its numbers are real"
+
+
 def require_taken(node: Node, draft: Draft) -> None:
     """Raise E194 for an operator of a dialect that nothing here takes, with what to do."""
     if node.kind in REFUSED:
