@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mizzen.compiler.ethos_u.constants.scales import Kind, kind_of, scales_of
+from mizzen.compiler.ethos_u.constants.scales import Kind, kind_of, multipliers_of, scales_of
 from mizzen.compiler.ethos_u.constants.surroundings import after, rational, rationals
 from mizzen.compiler.ethos_u.constants.tables import Exponentials, expected_tables
 from mizzen.compiler.ethos_u.constants.weights import (
@@ -84,7 +84,7 @@ def judged(witness: Witness, operations: Sequence[Operation], exponentials: Expo
     """
     constants = Judged()
     every = list(_made(witness, operations))
-    region = [each for each in operations if isinstance(each, Rescale)]
+    region = multipliers_of(operations)
     layers: dict[Operation, _Convolutions] = {}
     for place, said, operation in every:
         if isinstance(said, SaidConvolution) and operation is not None:
@@ -120,7 +120,7 @@ def _made(witness: Witness, operations: Sequence[Operation]) -> Iterator[Made]:
 
 
 def _of_scales(
-    place: int, said: SaidOperation, operation: Operation | None, region: Sequence[Operation]
+    place: int, said: SaidOperation, operation: Operation | None, region: frozenset[int]
 ) -> Iterator[Wrong | bool]:
     for name, scale in scales_of(said):
         if operation is None:

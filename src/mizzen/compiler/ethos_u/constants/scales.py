@@ -63,11 +63,11 @@ def scales_of(said: SaidOperation) -> Iterator[tuple[str, SaidScale]]:
 
 
 def kind_of(
-    scale: SaidScale, said: SaidOperation, operation: Operation, region: Iterable[Operation]
+    scale: SaidScale, said: SaidOperation, operation: Operation, region: frozenset[int]
 ) -> Kind:
     """Return what a scale is, of an operation of the stream that was made for one of the graph.
 
-    region  all operations that it may be a RESCALE of, where there is none around it
+    region  `multipliers_of` the region, where it may be of a RESCALE that is not around it
 
     Sums take one operand with more bits, by a power of two that the simulator knows: so of a
     RESCALE the odd multiplier is compared alone.
@@ -77,12 +77,16 @@ def kind_of(
         return Kind.POWER
     if isinstance(operation, Custom) and factor in curves_of(operation):
         return Kind.CURVE
-    known = {other for other, _ in (*_around(operation), *_of(region))}
-    if odd in known:
+    if odd in region or any(odd == other for other, _ in _around(operation)):
         return Kind.RESCALE
     if isinstance(operation, AvgPool2d) and _is_average(factor, said):
         return Kind.AVERAGE
     return Kind.UNKNOWN
+
+
+def multipliers_of(operations: Iterable[Operation]) -> frozenset[int]:
+    """Return the odd multipliers of all RESCALEs among operations."""
+    return frozenset(odd for odd, _ in _of(operations))
 
 
 def curves_of(operation: Custom) -> list[Rational]:
