@@ -31,7 +31,7 @@ from mizzen.diagnostics import MizzenError
 from mutations_formats import Corpus, Input, input_of
 
 MOST_ADDRESSES = 4 << 30
-"""Bytes of addresses that a worker may have."""
+"""Bytes of addresses that a worker may have, besides those of the process that it is forked of."""
 MOST_BYTES = 2 << 30
 """What it may have of memory, at its peak."""
 FRESH_BYTES = 3 << 29
@@ -199,7 +199,9 @@ def start(corpus: Corpus, seed: int, numbers: Sequence[int]) -> Worker:
 def _serve(
     corpus: Corpus, seed: int, numbers: Sequence[int], pipe: int, folder: Path, traces: Path
 ) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    addresses = pages * resource.getpagesize() + MOST_ADDRESSES
+    resource.setrlimit(resource.RLIMIT_AS, (addresses, addresses))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
