@@ -75,6 +75,16 @@ READ: Mapping[str, tuple[Lines, Files]] = {
             "text.tosa": b"$(touch PWNED)",
         },
     ),
+    "`.onnx`": (
+        ("check FILE", "compile FILE", "quantize FILE --data FILE"),
+        {
+            "nothing.onnx": b"",
+            "text.onnx": b"import os",
+            "pickle.onnx": pickle.dumps(Touch()),
+            "long.onnx": b"\x08\x0a\x3a\xff\xff\xff\xff\x0f" + bytes(60),
+            "deep.onnx": b"\x08\x0a" + b"\x3a\x40" * 40_000,
+        },
+    ),
     "`.npz`, Vela's raw archive": (
         ("inspect FILE",),
         {
@@ -85,7 +95,7 @@ READ: Mapping[str, tuple[Lines, Files]] = {
             "half.npz": archive(cmd_data__npy=array_of_objects())[:60],
         },
     ),
-    "`.zip`, an artifact with a part for PyTorch": (
+    "`.zip`, an artifact with a part for PyTorch or ONNX Runtime": (
         ("inspect FILE", "run FILE"),
         {
             "plan.zip": archive(plan__json=b"[" * 100_000),
