@@ -117,6 +117,8 @@ def test_rows_are_not_gathered_where_windows_do_not_go_down_by_them() -> None:
 
 def test_long_rows_are_not_gathered() -> None:
     assert gather_columns(network(3, Kernel(3, 3), (9, 40)), 0) is None
+    # A waveform: the weights, made to be counted, were 458 GiB.
+    assert gather_columns(network(1, Kernel(1, 256, 1, 2), (1, 43_844)), 0) is None
 
 
 def test_what_is_not_contiguous_or_has_many_channels_stays() -> None:

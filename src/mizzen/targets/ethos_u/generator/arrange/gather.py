@@ -60,6 +60,11 @@ class _Windows:
         return height, self.line.made, self.rows * self.line.size * self.depth
 
     @property
+    def weight_count(self) -> int:
+        """How many weights there are: with long rows more than can be made to be counted."""
+        return math.prod(self.shape[1:]) * self.rows * self.line.given * self.depth
+
+    @property
     def weights(self) -> npt.NDArray[np.int16]:
         """Weights [elements of a row of the map, 1, 1, elements of its rows]: ones, zeros."""
         line, depth, tall = self.line, self.depth, self.rows
@@ -88,7 +93,7 @@ def gather_columns(sequence: Sequence, index: int, rows: int = 1) -> Sequence | 
     )
     if rows > 1 and not _goes_down(operation, view, rows):
         return None
-    if operation.ifm.dtype.itemsize > 1 or windows.weights.size > MOST_GATHERING_WEIGHTS:
+    if operation.ifm.dtype.itemsize > 1 or windows.weight_count > MOST_GATHERING_WEIGHTS:
         return None
     tensor = Tensor("windows", windows.shape, operation.ifm.dtype)
     last = replace(
