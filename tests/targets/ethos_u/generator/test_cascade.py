@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.targets.ethos_u.generator.cascade import Chain, cascaded, cascades, within
+from mizzen.targets.ethos_u.generator.cascade import (
+    Chain,
+    cascaded,
+    cascades,
+    peak_bytes,
+    within,
+)
 from mizzen.targets.ethos_u.generator.operations import (
     Bytes,
     Copy,
@@ -133,3 +139,10 @@ def test_what_lies_elsewhere_does_not_count() -> None:
     assert found.live_bytes <= map_bytes
     assert is_same(whole, found.sequence, range(1))
     assert within(whole, [7 * map_bytes], ()) == ()
+
+
+def test_a_sequence_without_operations_keeps_nothing_alive() -> None:
+    """Moves that vanish may leave none."""
+    made = Network()
+    given = made.tensor((4, 4, 8), Role.INPUT)
+    assert peak_bytes(made.sequence((given,), (given,))) == 0

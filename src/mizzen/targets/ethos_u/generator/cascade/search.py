@@ -97,14 +97,14 @@ class _ChainSearch:
         self._live = [self._beside(index, live) for index, live in enumerate(alive)]
 
     def peak(self, chains: tuple[Chain, ...]) -> int:
-        """Return the bytes alive at the peak."""
-        return max(live for live, _ in self._places(chains))
+        """Return the bytes alive at the peak, 0 where there are only moves that vanished."""
+        return max((live for live, _ in self._places(chains)), default=0)
 
     def chains(self, goal_bytes: int) -> tuple[Chain, ...]:
         """Return chains with which no more than a goal is alive, or as little as is found."""
         chains: tuple[Chain, ...] = ()
         for _ in range(ROUNDS):
-            live, at = max(self._places(chains))
+            live, at = max(self._places(chains), default=(0, 0))
             if live <= goal_bytes:
                 break
             best = self._best(at, live, goal_bytes, chains)
