@@ -23,6 +23,7 @@ from mizzen.frontends.onnx.lowering.notes import (
 from mizzen.frontends.onnx.lowering.types import NUMBERS, graph_type, offset_of
 from mizzen.frontends.onnx.lowering.types import SIGNED as SIGNED_TYPES
 from mizzen.frontends.onnx.model import Array, Model, Node
+from mizzen.frontends.quantized.constants import Constants
 from mizzen.frontends.quantized.groups import Groups
 from mizzen.frontends.quantized.terms import (
     Constant,
@@ -97,7 +98,7 @@ class Context:
         self._host_origins: dict[int, Origin] = {}
         self._computed: dict[str, Value] = {}
         self._quantized: dict[tuple[str, DType, Quantization], Value] = {}
-        self._constants: dict[tuple[object, DType, tuple[int, ...]], Value] = {}
+        self._constants = Constants(self.graph)
 
     def builder(self, node: Node) -> Builder:
         """Return a builder whose operations belong to a node."""
@@ -124,13 +125,7 @@ class Context:
 
     def constant(self, constant: Constant, integers: Array, dtype: DType) -> Value:
         """Return a quantised constant as a value of the graph, the same one every time."""
-        key = (constant.source, dtype, integers.shape)
-        if constant.source is None or key not in self._constants:
-            value = self.graph.constant(integers, dtype, quantization=constant.quantization)
-            if constant.source is None:
-                return value
-            self._constants[key] = value
-        return self._constants[key]
+        return self._constants.value(constant, integers, dtype)
 
     def standing(self, value: Value, own: Quantization, node: Node) -> Value:
         """Return integers that stand for real numbers as a node says; one tensor has one way."""

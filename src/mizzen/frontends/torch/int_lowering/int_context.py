@@ -11,6 +11,7 @@ import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.frontends.arrangement.movement import lifted
+from mizzen.frontends.quantized.constants import Constants
 from mizzen.frontends.quantized.groups import Groups
 from mizzen.frontends.quantized.scales import as_target, typed
 from mizzen.frontends.quantized.terms import (
@@ -64,7 +65,7 @@ class Context:
         self.custom_nodes: dict[int, Any] = {}
         """Group to the one node that PyTorch computes in it, for groups of that kind."""
         self.computed: dict[Any, tuple[Value, ...]] = {}
-        self._constants: dict[Any, Value] = {}
+        self._constants = Constants(self.graph)
         self._index = {node: index for index, node in enumerate(program.nodes)}
 
     def origin(self, node: Any) -> Origin:
@@ -88,13 +89,7 @@ class Context:
 
     def constant(self, constant: Constant, integers: Array, dtype: DType) -> Value:
         """Return a quantised constant as a value of the graph, the same one every time."""
-        key = (constant.source, dtype, integers.shape)
-        if constant.source is None or key not in self._constants:
-            value = self.graph.constant(integers, dtype, quantization=constant.quantization)
-            if constant.source is None:
-                return value
-            self._constants[key] = value
-        return self._constants[key]
+        return self._constants.value(constant, integers, dtype)
 
     def plain(self, node: Any) -> Value:
         """Return a node's tensor as PyTorch has it, computed by PyTorch if need be."""
