@@ -184,7 +184,7 @@ class OwnRegions:
             )
             if self.is_unsigned(value)
         ]
-        lowered = lower(graph, unsigned)
+        lowered = lower(graph, unsigned, self.configuration.accelerator.arch)
         return lowered, operations
 
     def _keeping(self, sequence: Operations, part: Extracted, groups: frozenset[int]) -> Operations:

@@ -9,7 +9,7 @@ It must not know Vela, nor how what comes is judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -165,18 +165,19 @@ def stages(network: Network, configuration: EthosUConfiguration, last: Stage) ->
 
     Raises as arranging and scheduling do.
     """
-    lowered = lower(network.graph, network.unsigned)
+    arch = configuration.accelerator.arch
+    lowered = lower(network.graph, network.unsigned, arch)
     if lowered.sequence is not None:
         operations = tuple(network.graph.sorted())
         parts = [Part(operations, lowered.sequence)]
     else:
-        parts = list(_runs(network.graph, network.unsigned))
+        parts = list(_runs(network, arch))
     made = tuple(_made(part, configuration, last) for part in parts)
     return Stages(network.graph, lowered.refusals, made)
 
 
-def _runs(graph: Graph, unsigned: Collection[Value]) -> Iterator[Part]:
-    for run in lower_in_runs(graph, unsigned).runs:
+def _runs(network: Network, arch: Arch) -> Iterator[Part]:
+    for run in lower_in_runs(network.graph, network.unsigned, arch).runs:
         yield Part(run.operations, run.sequence)
 
 

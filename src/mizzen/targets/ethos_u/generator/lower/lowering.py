@@ -40,6 +40,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
     states_of,
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 RULED = (
     argmax,
@@ -101,26 +102,30 @@ class InRuns:
     refusals: tuple[Refusal, ...]
 
 
-def lower(graph: Graph, unsigned: Collection[Value] = ()) -> Lowered:
+def lower(graph: Graph, unsigned: Collection[Value] = (), arch: Arch = Arch.U55) -> Lowered:
     """Lower a graph of integers to a sequence; inputs and outputs are the graph's, in its order.
 
+    arch      whose operations there are: those of U55 every Ethos-U has
     unsigned  values whose bytes the caller has as unsigned ones, 128 more than they are in the
               graph: inputs and outputs among them are converted
     """
     order = {operation: place for place, operation in enumerate(graph.sorted())}
     interface = Interface(tuple(graph.inputs), tuple(graph.outputs), unsigned)
     states = states_of(order)
-    nodes, refused = _nodes(interface, states)
+    nodes, refused = _nodes(interface, arch, states)
     if refused:
         return Lowered(None, states.rows, _ordered(refused, order))
     return Lowered(emitted(interface, nodes, order, states), states.rows, ())
 
 
-def lower_in_runs(graph: Graph, unsigned: Collection[Value] = ()) -> InRuns:
-    """Lower what rules take of a graph, in maximal runs, and name the rest."""
+def lower_in_runs(graph: Graph, unsigned: Collection[Value] = (), arch: Arch = Arch.U55) -> InRuns:
+    """Lower what rules take of a graph, in maximal runs, and name the rest.
+
+    `arch` is as `lower` takes it.
+    """
     order = {operation: place for place, operation in enumerate(graph.sorted())}
     interface = Interface(tuple(graph.inputs), tuple(graph.outputs), unsigned)
-    _, refused = _nodes(interface, states_of(order))
+    _, refused = _nodes(interface, arch, states_of(order))
     while True:
         levels = _levels(order, _kept_out(order, refused))
         wrong = _torn(levels)
@@ -131,7 +136,7 @@ def lower_in_runs(graph: Graph, unsigned: Collection[Value] = ()) -> InRuns:
                 continue
             part = _part(graph, operations)
             own, values = _copied(operations, part)
-            lowered = lower(own, [values[row] for row in unsigned if row in values])
+            lowered = lower(own, [values[row] for row in unsigned if row in values], arch)
             wrong |= {part.sources[row.operation]: row.reason for row in lowered.refusals}
             if lowered.sequence is not None:
                 ends = part.inputs, part.outputs
@@ -148,7 +153,7 @@ def _ordered(
 
 
 def _nodes(
-    interface: Interface, states: States = NONE
+    interface: Interface, arch: Arch, states: States = NONE
 ) -> tuple[dict[Value, Node], dict[Operation, str]]:
     """Return the nodes of all values that are needed, and what no rule takes."""
     given = set(interface.inputs)
@@ -166,7 +171,9 @@ def _nodes(
         producer = value.producer
         assert producer is not None, value
         try:
-            node = node_of_read(value, states) or moved(value) or node_of(value, wanted, carried)
+            node = (
+                node_of_read(value, states) or moved(value) or node_of(value, wanted, carried, arch)
+            )
         except NoFormError as error:
             refused[producer] = error.reason
             waiting += producer.operands

@@ -8,7 +8,7 @@ What does not fit into one NPU operation is computed by a second one that carrie
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import Operation, Value
@@ -17,8 +17,9 @@ from mizzen.ops.data_layout import Reshape
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, pixels
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, chain, finish_of, number
-from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError, need
+from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError
 from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 NOWHERE = Origin("network")
 
@@ -30,12 +31,14 @@ class Site:
     root     the value from which the node starts
     steps    what is between it and `value`, and becomes the finish
     outputs  values that must be written, whoever reads them
+    arch     what the NPU is, where a rule uses what not all have
     """
 
     value: Value
     root: Value
     steps: tuple[Operation, ...]
     outputs: Collection[Value]
+    arch: Arch = Arch.U55
 
     @property
     def operation(self) -> Operation:
@@ -81,7 +84,9 @@ class Site:
 
 Rule = Callable[[Site], Node]
 RULES: dict[type[Operation], Rule] = {}
-"""By the class of the operation that gives the root."""
+"""By the class of the operation that gives the root; they hold for every Ethos-U."""
+RULES_U85: dict[type[Operation], Rule] = {}
+"""Those that use what only U85 has. They come first; where they refuse, the others are asked."""
 
 Carrier = Callable[[Site], Node]
 
@@ -97,6 +102,23 @@ def rule(*kinds: type[Operation]) -> Callable[[Rule], Rule]:
     return register
 
 
+def rule_u85(*kinds: type[Operation]) -> Callable[[Rule], Rule]:
+    """Register the rule of some classes of operations that U85 alone has."""
+
+    def register(function: Rule) -> Rule:
+        for kind in kinds:
+            RULES_U85[kind] = function
+        return function
+
+    return register
+
+
+def rules_of(root: Value, arch: Arch) -> list[Rule]:
+    """Return the rules of what gives a value, the first to be asked first."""
+    tables = (RULES_U85, RULES) if arch is Arch.U85 else (RULES,)
+    return [table[type(root.producer)] for table in tables if type(root.producer) in table]
+
+
 def input_zero(site: Site) -> int:
     """Return the zero point of what a carrier reads: that of its scale, if it has one."""
     changing = (step for step in site.steps if not isinstance(step, Identity | Reshape))
@@ -105,40 +127,44 @@ def input_zero(site: Site) -> int:
     return number(first.input_zp) if narrow and isinstance(first, Rescale) else 0
 
 
-def node_of(value: Value, outputs: Collection[Value], carry: Carrier) -> Node:
+def node_of(value: Value, outputs: Collection[Value], carry: Carrier, arch: Arch) -> Node:
     """Return the node of a value. Raises NoFormError if no rule has one."""
     steps = chain(value, tuple(outputs))
-    root = steps[0].operand if steps else value
-    taken, first, error = _longest(root, steps, outputs, carry)
+    whole = Site(value, steps[0].operand if steps else value, tuple(steps), outputs, arch)
+    taken, first, error = _first_taken(whole, carry)
     if first is not None and taken == len(steps):
         return first
     for start in range(taken, len(steps)):
         middle = steps[start].operand
         try:
-            return carry(Site(value, middle, tuple(steps[start:]), outputs))
+            return carry(replace(whole, root=middle, steps=whole.steps[start:]))
         except NoFormError as other:
             error = other
     assert error is not None
     raise error
 
 
-def _longest(
-    root: Value, steps: Sequence[Operation], outputs: Collection[Value], carry: Carrier
-) -> tuple[int, Node | None, NoFormError | None]:
-    """Return how many steps the root's rule takes at most, and its node; why it takes no more."""
-    found = RULES.get(type(root.producer)) if root.producer is not None else None
+def _first_taken(whole: Site, carry: Carrier) -> tuple[int, Node | None, NoFormError | None]:
+    """Return what the first of the root's rules gives that takes it; what the last refused."""
     error: NoFormError | None = None
-    for count in range(len(steps), -1, -1):
-        value = steps[count - 1].result if count else root
-        site = Site(value, root, tuple(steps[:count]), outputs)
+    for rule in rules_of(whole.root, whole.arch) or [carry]:
+        taken, node, error = _longest(whole, rule)
+        if node is not None:
+            return taken, node, error
+    return 0, None, error
+
+
+def _longest(whole: Site, rule: Rule) -> tuple[int, Node | None, NoFormError | None]:
+    """Return how many steps a rule takes at most, and its node; why it takes no more."""
+    error: NoFormError | None = None
+    least = 0 if rules_of(whole.root, whole.arch) else 1
+    for count in range(len(whole.steps), least - 1, -1):
+        value = whole.steps[count - 1].result if count else whole.root
         try:
-            if found is not None:
-                return count, found(site), error
-            need(count > 0, _unknown(root))
-            return count, carry(site), error
+            return count, rule(replace(whole, value=value, steps=whole.steps[:count])), error
         except NoFormError as other:
             error = other
-    return 0, None, error
+    return 0, None, NoFormError(_unknown(whole.root)) if least else error
 
 
 def _unknown(root: Value) -> str:

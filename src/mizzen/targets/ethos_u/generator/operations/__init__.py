@@ -3,7 +3,7 @@
 A `Sequence` holds operations in an order that is right, over tensors that lie nowhere yet. Rules
 lower a network to one; rewrites make another of it; a search gives it a `Schedule`: blocks,
 layouts, addresses, transfers. What emits words takes the schedule.
-All is plain data of U55 and U65, in elements where a name does not say bytes, and says what
+All is plain data, in elements where a name does not say bytes, and says what
 registers say: scales are multipliers and shifts, not real numbers.
 
 It must not know networks, costs, nor command words.
@@ -29,17 +29,26 @@ from mizzen.targets.ethos_u.generator.operations.maps import (
     Tiles,
 )
 from mizzen.targets.ethos_u.generator.operations.operations import (
+    AS_COMPUTED,
+    PERMUTATIONS,
     Activation,
+    Chain,
     ChannelScales,
     Computation,
     Convolution,
     Copy,
     Elementwise,
     Kernel,
+    MatrixProduct,
+    OperandScale,
     Operation,
+    Order,
     Pooling,
+    Resize,
+    Rounding,
     Scalar,
     Scale,
+    Steps,
     Table,
     WrittenWeights,
     maps_read,
@@ -50,12 +59,15 @@ from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
 
 __all__ = [
+    "AS_COMPUTED",
     "BRICK",
+    "PERMUTATIONS",
     "Activation",
     "Blob",
     "Blocking",
     "Box",
     "Bytes",
+    "Chain",
     "ChannelScales",
     "Computation",
     "Convolution",
@@ -65,16 +77,22 @@ __all__ = [
     "Issue",
     "Kernel",
     "Map",
+    "MatrixProduct",
+    "OperandScale",
     "Operation",
+    "Order",
     "Place",
     "Pooling",
+    "Resize",
     "Role",
+    "Rounding",
     "Scalar",
     "Scale",
     "Schedule",
     "Sequence",
     "Shape",
     "Staging",
+    "Steps",
     "Table",
     "Tensor",
     "Tiles",

@@ -12,16 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.generator.operations.maps import Map
+from mizzen.targets.ethos_u.generator.operations.maps import Map, Shape
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
     ElementwiseMode,
+    ElementwiseModeU85,
     IfmScaleMode,
     PoolingMode,
+    PoolingModeU85,
+    ResizeModeU85,
+    ReverseU85,
     RoundMode,
+    RoundModeOfmU85,
+    TransposeU85,
     UpscaleMode,
 )
+
+Rounding = RoundMode | RoundModeOfmU85
+"""How a result rounds; U85 has modes that U55 and U65 have not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,52 @@ class Scale:
 
     multiplier: int
     shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperandScale:
+    """How U85 scales an operand of an elementwise operation before it is combined.
+
+    left  bits of 31 by which DBL rounds earlier, as if the operand was shifted left before
+    """
+
+    multiplier: int
+    shift: int
+    rounding: RoundMode = RoundMode.NATURAL
+    left: int = 0
+
+
+PERMUTATIONS: dict[TransposeU85, tuple[int, int, int]] = {
+    TransposeU85.HWC: (0, 1, 2),
+    TransposeU85.WHC: (1, 0, 2),
+    TransposeU85.HCW: (0, 2, 1),
+    TransposeU85.WCH: (1, 2, 0),
+    TransposeU85.CHW: (2, 0, 1),
+    TransposeU85.CWH: (2, 1, 0),
+}
+"""The axis of the result that each axis of the stored map is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How U85 stores a result: its axes permuted, one axis of the result backwards.
+
+    What the operation computes has height, width and depth of its inputs' sense; `ofm` has the
+    shape that is stored.
+    """
+
+    transpose: TransposeU85 = TransposeU85.HWC
+    reverse: ReverseU85 = ReverseU85.NONE
+
+    def computed(self, stored: Shape) -> Shape:
+        """Return the shape of what is computed, of the shape that is stored."""
+        shape = [0, 0, 0]
+        for axis, size in zip(PERMUTATIONS[self.transpose], stored, strict=True):
+            shape[axis] = size
+        return shape[0], shape[1], shape[2]
+
+
+AS_COMPUTED = Order()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +120,11 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A lookup table; `data` as it lies in the NPU's own memory: 256, 1,024 or 2,048 bytes."""
+    """A lookup table; `data` as it lies in the NPU's own memory.
+
+    256 bytes for 8 bits of 8, 2,048 for 16 of 16; of U85 512 for 16 bits of 8, 1,024 for 32 of 8
+    and 2,048 for 32 of 16 too. Which one it is, the type of the output says.
+    """
 
     data: bytes
 
@@ -128,26 +187,77 @@ class Convolution:
     activation: Activation
     depthwise: bool = False
     upscale: UpscaleMode = UpscaleMode.NONE
-    rounding: RoundMode = RoundMode.DBL
+    rounding: Rounding = RoundMode.DBL
     accumulators: AccFormat = AccFormat.I32
     part_kernel: bool | None = None
     written: WrittenWeights | None = None
+    order: Order = AS_COMPUTED
 
 
 @dataclass(frozen=True, slots=True)
 class Pooling:
-    """POOL; `scale` is OFM_SCALE."""
+    """POOL; `scale` is OFM_SCALE.
+
+    mode  what U85 has alone is of `PoolingModeU85`. AVERAGE without padding is a sum with `scale`;
+          with padding it divides by how many elements are no padding
+    """
 
     origin: Origin
-    mode: PoolingMode
+    mode: PoolingMode | PoolingModeU85
     ifm: Map
     ofm: Map
     kernel: Kernel
     scale: Scale
     activation: Activation
     upscale: UpscaleMode = UpscaleMode.NONE
-    rounding: RoundMode = RoundMode.DBL
+    rounding: Rounding = RoundMode.DBL
     accumulators: AccFormat = AccFormat.I32
+    order: Order = AS_COMPUTED
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """CONV of U85 with weights from a map: each pixel of `ifm` times the columns of `ifm2`.
+
+    ifm     [H, W, C]
+    ifm2    [1, D, C] in NHCWB16: what a pixel is multiplied with for each channel of the result
+    ofm     [H, W, D] if it is stored as it is computed
+    scale   OFM_SCALE
+    """
+
+    origin: Origin
+    ifm: Map
+    ifm2: Map
+    ofm: Map
+    scale: Scale
+    activation: Activation
+    rounding: Rounding = RoundMode.DBL
+    accumulators: AccFormat = AccFormat.I32
+    order: Order = AS_COMPUTED
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Where RESIZE reads along an axis for element i: `(i * step + offset) / scale`."""
+
+    scale: int
+    step: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """RESIZE of U85; `scale` is OFM_SCALE."""
+
+    origin: Origin
+    mode: ResizeModeU85
+    ifm: Map
+    ofm: Map
+    rows: Steps
+    columns: Steps
+    scale: Scale
+    activation: Activation
+    rounding: Rounding = RoundMode.DBL
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +274,16 @@ class Elementwise:
     """ELEMENTWISE; an axis of `ifm2` of extent 1 is broadcast where the output's is longer.
 
     ifm2           None where the operation has one operand
+    mode           what U85 has alone is of `ElementwiseModeU85`
+    ifm            on U85 an axis of extent 1 is broadcast too
     reversed       whether `ifm2` is the first operand
     scale          OFM_SCALE; None where the output's scale mode is not global
     scale_a        OPA_SCALE and OPB_SCALE; None where they are not written
+    operand_scales of `ifm` and `ifm2`, as only U85 has them; None for what the fields above say
     """
 
     origin: Origin
-    mode: ElementwiseMode
+    mode: ElementwiseMode | ElementwiseModeU85
     ifm: Map
     ifm2: Map | Scalar | None
     ofm: Map
@@ -180,8 +293,10 @@ class Elementwise:
     scale_a: Scale | None = None
     scale_b: Scale | None = None
     scale_mode: IfmScaleMode = IfmScaleMode.OPA_OPB_16
-    rounding: RoundMode = RoundMode.DBL
+    rounding: Rounding = RoundMode.DBL
     ifm_rounding: RoundMode = RoundMode.DBL
+    operand_scales: tuple[OperandScale | None, OperandScale | None] | None = None
+    order: Order = AS_COMPUTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +311,47 @@ class Copy:
     length_bytes: int
 
 
-Computation = Convolution | Pooling | Elementwise
-Operation = Computation | Copy
+Computation = Convolution | MatrixProduct | Pooling | Resize | Elementwise
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Operations of U85 each of which hands its blocks to a later one inside the NPU.
+
+    links  the first is any computation but a RESIZE, the others are elementwise and give as many
+           elements; what a link but the last writes, only later links read, and it lies nowhere
+    """
+
+    links: tuple[Computation, ...]
+
+    @property
+    def origin(self) -> Origin:
+        """Where its first link comes from."""
+        return self.links[0].origin
+
+    @property
+    def ofm(self) -> Map:
+        """What its last link writes."""
+        return self.links[-1].ofm
+
+    @property
+    def handed_on(self) -> frozenset[int]:
+        """Indices of the tensors that are never in memory."""
+        return frozenset(link.ofm.tensor for link in self.links[:-1])
+
+
+Operation = Computation | Chain | Copy
 
 
 def maps_read(operation: Operation) -> tuple[Map, ...]:
-    """Return the maps that an operation reads; a copy reads none."""
+    """Return the maps that an operation reads from memory; a copy reads none."""
     match operation:
-        case Elementwise(ifm=ifm, ifm2=Map() as second):
+        case Elementwise(ifm=ifm, ifm2=Map() as second) | MatrixProduct(ifm=ifm, ifm2=second):
             return ifm, second
+        case Chain(links=links):
+            inside = operation.handed_on
+            every = (map_ for link in links for map_ in maps_read(link))
+            return tuple(map_ for map_ in every if map_.tensor not in inside)
         case Copy():
             return ()
         case _:
@@ -218,6 +365,8 @@ def tensors_read(operation: Operation) -> tuple[int, ...]:
             return (source,)
         case Convolution(ifm=ifm, written=WrittenWeights(tensor=streams)):
             return ifm.tensor, streams
+        case Chain(links=(Convolution(written=WrittenWeights(tensor=streams)), *_)):
+            return *(map_.tensor for map_ in maps_read(operation)), streams
         case _:
             return tuple(map_.tensor for map_ in maps_read(operation))
 
