@@ -7,6 +7,7 @@ of a call and `.calibration()` several such. All but `digits` have random weight
 from __future__ import annotations
 
 from zoo.convnext import ENTRY as CONVNEXT
+from zoo.decoder import ENTRY as DECODER
 from zoo.digits import ENTRY as DIGITS
 from zoo.ds_cnn import ENTRY as DS_CNN
 from zoo.entry import Entry
@@ -32,6 +33,7 @@ NETWORKS: dict[str, Entry] = {
         CONVNEXT,
         ENCODER_ENTRY,
         VIT_TINY_ENTRY,
+        DECODER,
         LSTM_ENTRY,
         GRU_ENTRY,
         TCN_ENTRY,

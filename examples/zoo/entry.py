@@ -59,14 +59,20 @@ def settle(entry: Entry, module: nn.Module) -> None:
     Batch norms of a new network pass everything through: deep networks then die out or explode,
     and all channels have one range, which no trained network has.
     """
-    norms = [part for part in module.modules() if isinstance(part, NORMS)]
     with torch.no_grad():
-        for norm in norms:
-            norm.weight.uniform_(0.5, 1.5)
-            norm.bias.normal_(MEAN_BIAS, 0.2)
-        for norm in norms:
+        for norm in varied_norms(module):
             if not isinstance(norm, nn.LayerNorm):
                 norm.momentum = None  # the plain mean over the batches below
         module.train()
         for batch in range(SETTLING_BATCHES):
             module(entry.inputs(SETTLING_BATCH, 1000 + batch))
+
+
+def varied_norms(module: nn.Module) -> list[nn.Module]:
+    """Give the channels of each norm scales and offsets of their own; returns the norms."""
+    norms = [part for part in module.modules() if isinstance(part, NORMS)]
+    with torch.no_grad():
+        for norm in norms:
+            norm.weight.uniform_(0.5, 1.5)
+            norm.bias.normal_(MEAN_BIAS, 0.2)
+    return list(norms)
