@@ -17,17 +17,27 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
+    PERMUTATIONS,
     Activation,
     Box,
     Bytes,
+    Chain,
+    Computation,
     Convolution,
     Copy,
     Elementwise,
     Kernel,
     Map,
+    MatrixProduct,
+    OperandScale,
+    Operation,
     Pooling,
+    Resize,
+    Rounding,
     Scalar,
     Scale,
+    Shape,
+    Steps,
     Tensor,
 )
 from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
@@ -35,22 +45,36 @@ from mizzen.targets.ethos_u.judge.sim.activation_functions import sigmoid, tanh
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
+    ClipRangeU85,
     ElementwiseMode,
+    ElementwiseModeU85,
     IfmScaleMode,
     Layout,
     PoolingMode,
+    PoolingModeU85,
+    ResizeModeU85,
+    ReverseU85,
     RoundMode,
+    RoundModeOfmU85,
     UpscaleMode,
 )
 
 Array = npt.NDArray[Any]
 UNWRITTEN = 0xA5
-FORCED = {
+FORCED: dict[ClipRange, np.dtype[Any]] = {
     ClipRange.FORCE_UINT8: np.dtype(np.uint8),
     ClipRange.FORCE_INT8: np.dtype(np.int8),
     ClipRange.FORCE_INT16: np.dtype(np.int16),
 }
+SEGMENTS_BYTES = 2048
+INDICES: dict[int, np.dtype[Any]] = {
+    512: np.dtype(np.int8),
+    1024: np.dtype(np.int8),
+    SEGMENTS_BYTES: np.dtype(np.int16),
+}
+"""Types of what is looked up in tables that are not as wide as their result, by their bytes."""
 LEFT_SHIFT = {1: 20, 2: 15, 4: 15}
+TO_ZERO = (RoundMode.TRUNCATE, RoundModeOfmU85.TRUNCATE_TO_ZERO)
 UNSCALED = (
     ElementwiseMode.MIN, ElementwiseMode.MAX, ElementwiseMode.SHL, ElementwiseMode.SHR,
     ElementwiseMode.CLZ, ElementwiseMode.LRELU,
@@ -63,16 +87,27 @@ def interpret(sequence: Operations, inputs: Sequence[Array]) -> list[Array]:
     for index, values in zip(sequence.inputs, inputs, strict=True):
         memory.put(index, values)
     for operation in sequence.operations:
-        match operation:
-            case Convolution():
-                _convolve(operation, memory)
-            case Pooling():
-                _pool(operation, memory)
-            case Elementwise():
-                _combine(operation, memory)
-            case Copy():
-                memory.copy(operation)
+        _execute(operation, memory)
     return [memory.get(index) for index in sequence.outputs]
+
+
+def _execute(operation: Operation, memory: Memory) -> None:
+    match operation:
+        case Convolution():
+            _convolve(operation, memory)
+        case MatrixProduct():
+            _multiply(operation, memory)
+        case Pooling():
+            _pool(operation, memory)
+        case Resize():
+            _resize(operation, memory)
+        case Elementwise():
+            _combine(operation, memory)
+        case Chain(links=links):
+            for link in links:
+                _execute(link, memory)
+        case Copy():
+            memory.copy(operation)
 
 
 def random_inputs(sequence: Operations, seed: int = 0) -> list[Array]:
@@ -219,29 +254,45 @@ def _loaded(map_: Map, memory: Memory) -> Array:
     return values if map_.dtype.itemsize == 4 else values - map_.zero_point
 
 
+def _computed(row: Computation) -> Shape:
+    """Return the shape of what is computed, before it is permuted."""
+    return row.order.computed(row.ofm.shape)
+
+
 def _convolve(row: Convolution, memory: Memory) -> None:
+    shape = _computed(row)
     values = _doubled(_loaded(row.ifm, memory), row.upscale)
-    seen = _windows(values, row.kernel, row.ofm.shape[:2], 0).astype(np.float64)
+    seen = _windows(values, row.kernel, shape[:2], 0).astype(np.float64)
     weights = row.weights.astype(np.float64)
     assert weights.shape[1:3] == (row.kernel.height, row.kernel.width)
     if row.depthwise:
         sums = np.einsum("yxhwc,chw->yxc", seen, weights[..., 0])
     else:
         sums = np.tensordot(seen, weights, ((2, 3, 4), (1, 2, 3)))
-    assert sums.shape == row.ofm.shape
+    assert sums.shape == shape
     totals = sums.astype(np.int64) + row.scales.biases
     _check_sums(totals, row.accumulators)
     scaled = _scaled(totals, row.scales.multipliers, row.scales.shifts, row.rounding)
-    _finish(scaled, row.ofm, row.activation, memory)
+    _finish(scaled, row, memory)
+
+
+def _multiply(row: MatrixProduct, memory: Memory) -> None:
+    second = _loaded(row.ifm2, memory)
+    assert second.shape == (1, _computed(row)[2], row.ifm.shape[2])
+    sums = _loaded(row.ifm, memory) @ second[0].T
+    _check_sums(sums, row.accumulators)
+    _finish(_scaled_by(sums, row.scale, row.rounding), row, memory)
 
 
 def _pool(row: Pooling, memory: Memory) -> None:
-    kernel, shape = row.kernel, row.ofm.shape
-    if row.mode is PoolingMode.MAX:
-        lowest = int(np.iinfo(row.ifm.dtype).min)
+    kernel, shape = row.kernel, _computed(row)
+    if row.mode in SELECTING:
         values = _doubled(memory.read(row.ifm).astype(np.int64), row.upscale)
-        best = _windows(values, kernel, shape[:2], lowest).max(axis=(2, 3))
-        _finish(best - row.ifm.zero_point, row.ofm, row.activation, memory)
+        info = np.iinfo(row.ifm.dtype)
+        fill = info.max if row.mode is PoolingModeU85.MIN else info.min
+        seen = _windows(values, kernel, shape[:2], int(fill))
+        selected = SELECTING[row.mode](seen, row.ifm.zero_point)
+        _finish(_scaled_by(selected, row.scale, row.rounding), row, memory)
         return
     values = _doubled(_loaded(row.ifm, memory), row.upscale)
     sums = _windows(values, kernel, shape[:2], 0).sum(axis=(2, 3))
@@ -254,7 +305,43 @@ def _pool(row: Pooling, memory: Memory) -> None:
         sums = np.where(sums < 0, -quotients, quotients)
     else:
         sums = _scaled_by(sums, row.scale, row.rounding)
-    _finish(sums, row.ofm, row.activation, memory)
+    _finish(sums, row, memory)
+
+
+SELECTING: dict[PoolingMode | PoolingModeU85, Callable[[Array, int], Array]] = {
+    PoolingMode.MAX: lambda seen, zero: seen.max(axis=(2, 3)) - zero,
+    PoolingModeU85.MIN: lambda seen, zero: seen.min(axis=(2, 3)) - zero,
+    PoolingModeU85.ARGMAX_X: lambda seen, zero: _first_greatest(seen),
+    PoolingModeU85.ARGMAX_Y: lambda seen, zero: _first_greatest(seen),
+}
+
+
+def _first_greatest(seen: Array) -> Array:
+    """Return the place of the greatest in each window, in units of 1 / 65,536."""
+    flat = seen.reshape(*seen.shape[:2], -1, seen.shape[4])
+    return flat.argmax(axis=2).astype(np.int64) << 16
+
+
+def _resize(row: Resize, memory: Memory) -> None:
+    height, width, _ = _computed(row)
+    values = _loaded(row.ifm, memory)
+    for axis, steps, count in ((0, row.rows, height), (1, row.columns, width)):
+        values = _resized(values, axis, steps, count, row.mode)
+    _finish(_scaled_by(values << 16, row.scale, row.rounding), row, memory)
+
+
+def _resized(values: Array, axis: int, steps: Steps, count: int, mode: ResizeModeU85) -> Array:
+    """Return what is at `count` places of an axis; times `steps.scale` if it is interpolated."""
+    whole, part = np.divmod(np.arange(count) * steps.step + steps.offset, steps.scale)
+    last = values.shape[axis] - 1
+    if mode is ResizeModeU85.NEAREST:
+        whole = whole + (2 * part >= steps.scale)
+    first = values.take(np.clip(whole, 0, last), axis)
+    if mode is not ResizeModeU85.BILINEAR:
+        return first
+    part = np.moveaxis(part[:, None, None], 0, axis)
+    second = values.take(np.clip(whole + 1, 0, last), axis)
+    return first * (steps.scale - part) + second * part
 
 
 def _check_sums(sums: Array, accumulators: AccFormat) -> None:
@@ -266,27 +353,35 @@ def _check_sums(sums: Array, accumulators: AccFormat) -> None:
 
 
 def _combine(row: Elementwise, memory: Memory) -> None:
-    a = np.broadcast_to(_loaded(row.ifm, memory), row.ofm.shape)
+    shape = _computed(row)
+    a = np.broadcast_to(_loaded(row.ifm, memory), shape)
     match row.ifm2:
         case None:
             b = a
         case Scalar(value=value, dtype=dtype, zero_point=zero):
-            b = np.full(row.ofm.shape, value if dtype.itemsize == 4 else value - zero, np.int64)
+            b = np.full(shape, value if dtype.itemsize == 4 else value - zero, np.int64)
         case Map():
-            b = np.broadcast_to(_loaded(row.ifm2, memory), row.ofm.shape)
+            b = np.broadcast_to(_loaded(row.ifm2, memory), shape)
     if row.reversed:
         a, b = b, a
     result = _combined(row, *_operands(row, a, b))
-    if row.mode not in UNSCALED and row.scale is not None:
+    is_scaled = row.mode not in UNSCALED or row.operand_scales is not None
+    if is_scaled and row.scale is not None:
         by = row.scale
         if row.mode is ElementwiseMode.MUL and row.ifm.dtype.itemsize == 4:
             by = Scale(1, by.shift)
         result = _scaled_by(result, by, row.rounding)
-    _finish(result, row.ofm, row.activation, memory)
+    _finish(result, row, memory)
 
 
 def _operands(row: Elementwise, a: Array, b: Array) -> tuple[Array, Array]:
     """Return the operands of ADD and SUB as they are scaled, others as they are."""
+    if row.operand_scales is not None:
+        if row.mode is ElementwiseMode.LRELU:
+            return a, b
+        assert row.mode is not ElementwiseMode.MUL, "operands of a product are not scaled"
+        first, second = row.operand_scales[::-1] if row.reversed else row.operand_scales
+        return _operand(a, first), _operand(b, second)
     if row.mode not in (ElementwiseMode.ADD, ElementwiseMode.SUB):
         return a, b
     assert row.scale_a is not None
@@ -302,21 +397,43 @@ def _operands(row: Elementwise, a: Array, b: Array) -> tuple[Array, Array]:
             return a << (left - 1), _scaled_by(b << left, fine, row.ifm_rounding)
 
 
+def _operand(values: Array, by: OperandScale | None) -> Array:
+    """Return an operand as U85 scales it."""
+    if by is None:
+        return values
+    one, shift = np.array(by.multiplier), np.array(by.shift)
+    return _scaled(values, one, shift, by.rounding, 31 - by.left)
+
+
 def _combined(row: Elementwise, a: Array, b: Array) -> Array:
     match row.mode:
+        case ElementwiseMode.LRELU if row.operand_scales is not None:
+            above, below = (_operand(a, by) for by in row.operand_scales)
+            return np.where(a >= 0, above, below)
         case ElementwiseMode.LRELU:
             assert row.scale is not None
             return np.where(a >= 0, a, _scaled_by(a, row.scale, row.rounding))
         case ElementwiseMode.CLZ:
             words = (a & 0xFFFFFFFF).ravel().tolist()
             return np.array([32 - word.bit_length() for word in words], np.int64).reshape(a.shape)
-        case ElementwiseMode.SHR if row.rounding is RoundMode.TRUNCATE:
+        case ElementwiseMode.SHR if _is_one_of(row.rounding, *TO_ZERO):
             return np.where(a < 0, -(-a >> b), a >> b)
+        case ElementwiseMode.SHR if row.rounding is RoundModeOfmU85.TRUNCATE_TO_LOWER:
+            return a >> b
+        case ElementwiseMode.SHR if row.rounding is RoundModeOfmU85.SYMMETRIC:
+            return np.sign(a) * ((np.abs(a) + ((1 << b) >> 1)) >> b)
+        case ElementwiseModeU85.LSR:
+            bits = 8 * row.ifm.dtype.itemsize
+            shifted = (a & ((1 << bits) - 1)) >> b
+            return np.where(shifted >> (bits - 1), shifted - (1 << bits), shifted)
+        case ElementwiseModeU85.DIV:
+            assert b.all(), "a divisor is not 0"
+            return np.abs(a) // np.abs(b) * np.sign(a) * np.sign(b)
         case mode:
             return SIMPLE[mode](a, b)
 
 
-SIMPLE: dict[ElementwiseMode, Callable[[Array, Array], Array]] = {
+SIMPLE: dict[ElementwiseMode | ElementwiseModeU85, Callable[[Array, Array], Array]] = {
     ElementwiseMode.MUL: lambda a, b: a * b,
     ElementwiseMode.ADD: lambda a, b: a + b,
     ElementwiseMode.SUB: lambda a, b: a - b,
@@ -325,37 +442,63 @@ SIMPLE: dict[ElementwiseMode, Callable[[Array, Array], Array]] = {
     ElementwiseMode.ABS: lambda a, b: np.abs(a),
     ElementwiseMode.SHL: lambda a, b: a << b,
     ElementwiseMode.SHR: lambda a, b: (a + ((1 << b) >> 1)) >> b,
+    ElementwiseModeU85.CMP_EQ: lambda a, b: -(a == b).astype(np.int64),
+    ElementwiseModeU85.CMP_NE: lambda a, b: -(a != b).astype(np.int64),
+    ElementwiseModeU85.CMP_GE: lambda a, b: -(a >= b).astype(np.int64),
+    ElementwiseModeU85.CMP_GT: lambda a, b: -(a > b).astype(np.int64),
+    ElementwiseModeU85.AND: lambda a, b: a & b,
+    ElementwiseModeU85.OR: lambda a, b: a | b,
+    ElementwiseModeU85.XOR: lambda a, b: a ^ b,
+    ElementwiseModeU85.NOT: lambda a, b: ~a,
+    ElementwiseModeU85.AND_NOT: lambda a, b: a & ~b,
 }
 
 
 # Scaling, and what follows it
 
 
-def _scaled_by(values: Array, scale: Scale, rounding: RoundMode) -> Array:
+def _is_one_of(rounding: Rounding, *modes: Rounding) -> bool:
+    """Whether a rounding is one of some: numbers of modes of both machines are alike."""
+    return any(rounding is mode for mode in modes)
+
+
+def _scaled_by(values: Array, scale: Scale, rounding: Rounding) -> Array:
     return _scaled(values, np.array(scale.multiplier), np.array(scale.shift), rounding)
 
 
-def _scaled(values: Array, multipliers: Array, shifts: Array, rounding: RoundMode) -> Array:
-    """Return `values * multiplier / 2**shift`, rounded; DBL rounds at bit 31 and then again."""
+def _scaled(
+    values: Array, multipliers: Array, shifts: Array, rounding: Rounding, bit: int = 31
+) -> Array:
+    """Return `values * multiplier / 2**shift`, rounded; DBL rounds at `bit` and then again."""
     largest = int(np.abs(values).max()) * int(np.abs(multipliers).max())
     assert largest < 1 << 62, "products fit 64 bits"
     products = values * multipliers.astype(np.int64)
-    if rounding is RoundMode.TRUNCATE:
+    if _is_one_of(rounding, *TO_ZERO):
         return np.where(products < 0, -(-products >> shifts), products >> shifts)
-    once = shifts if rounding is RoundMode.NATURAL else np.minimum(shifts, 31)
+    if rounding is RoundModeOfmU85.TRUNCATE_TO_LOWER:
+        return products >> shifts
+    once = np.minimum(shifts, bit)
+    if _is_one_of(rounding, RoundMode.NATURAL, RoundModeOfmU85.NATURAL):
+        once = shifts
+    if rounding is RoundModeOfmU85.SYMMETRIC:
+        once = shifts - shifts
     high = (products + ((np.int64(1) << once) >> 1)) >> once
     rest = shifts - once
     away = (np.abs(high) + ((np.int64(1) << rest) >> 1)) >> rest
     return np.where(high < 0, -away, away)
 
 
-def _finish(values: Array, ofm: Map, activation: Activation, memory: Memory) -> None:
-    """Add the zero point, clip, look up, and write."""
+def _finish(values: Array, row: Computation, memory: Memory) -> None:
+    """Add the zero point, clip, look up, and write in the order that is wanted."""
+    ofm, activation = row.ofm, row.activation
     curve = None if activation.table is not None else CURVES[activation.function]
     if curve is not None:
-        memory.write(ofm, curve(values))
+        _store(curve(values), row, memory)
         return
-    ranged = FORCED.get(activation.clip_range, ofm.dtype)
+    if activation.clip_range is ClipRangeU85.NONE:
+        _store((values + ofm.zero_point).astype(ofm.dtype), row, memory)
+        return
+    ranged = _ranged(activation, ofm.dtype)
     if ranged.itemsize <= 2:
         info, low, high = np.iinfo(ranged), activation.minimum, activation.maximum
         if info.min == 0:
@@ -366,7 +509,23 @@ def _finish(values: Array, ofm: Map, activation: Activation, memory: Memory) -> 
         values = _looked_up(values, activation.table.data, ofm.dtype, ranged)
     held = np.iinfo(ofm.dtype)
     assert held.min <= values.min() <= values.max() <= held.max, "results fit their type"
-    memory.write(ofm, values)
+    _store(values, row, memory)
+
+
+def _ranged(activation: Activation, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type whose range clips a result."""
+    if activation.table is not None and len(activation.table.data) in INDICES:
+        return INDICES[len(activation.table.data)]
+    if isinstance(activation.clip_range, ClipRange):
+        return FORCED.get(activation.clip_range, dtype)
+    return dtype
+
+
+def _store(values: Array, row: Computation, memory: Memory) -> None:
+    """Write what was computed, reversed and permuted."""
+    if row.order.reverse is not ReverseU85.NONE:
+        values = np.flip(values, int(row.order.reverse) - 1)
+    memory.write(row.ofm, values.transpose(PERMUTATIONS[row.order.transpose]))
 
 
 CURVES: dict[str, Callable[[Array], Array] | None] = {
@@ -377,8 +536,9 @@ CURVES: dict[str, Callable[[Array], Array] | None] = {
 
 
 def _looked_up(values: Array, data: bytes, dtype: np.dtype[Any], index: np.dtype[Any]) -> Array:
-    if dtype.itemsize == 2:
+    if len(data) == SEGMENTS_BYTES:
         pairs = np.frombuffer(data, np.int16).reshape(512, 2).astype(np.int64)
         base, slope = pairs[(values + 32768) >> 7].transpose(3, 0, 1, 2)
-        return base + ((slope * (values & 127) + 64) >> 7)
+        line = slope * (values & 127)
+        return base + ((line + 64) >> 7) if dtype.itemsize == 2 else (base << 7) + line
     return np.frombuffer(data, dtype)[values - int(np.iinfo(index).min)].astype(np.int64)

@@ -16,6 +16,7 @@ from mizzen.targets.ethos_u.generator.operations.maps import Map, Shape
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
+    ClipRangeU85,
     ElementwiseMode,
     ElementwiseModeU85,
     IfmScaleMode,
@@ -135,13 +136,14 @@ class Activation:
 
     minimum, maximum  bounds of what is stored, with the zero point; before the function
     function          ``RELU`` for none, ``TANH``, ``SIGMOID``; not looked at with a table
+    clip_range        NONE of U85, without a table: results lose their high bits, and have no bounds
     """
 
     minimum: int
     maximum: int
     table: Table | None = None
     function: str = "RELU"
-    clip_range: ClipRange = ClipRange.OFM_PRECISION
+    clip_range: ClipRange | ClipRangeU85 = ClipRange.OFM_PRECISION
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,6 +260,7 @@ class Resize:
     scale: Scale
     activation: Activation
     rounding: Rounding = RoundMode.DBL
+    order: Order = AS_COMPUTED
 
 
 @dataclass(frozen=True, slots=True)
