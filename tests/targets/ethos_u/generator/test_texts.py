@@ -17,24 +17,35 @@ import pytest
 from mizzen.compiler.ethos_u.stages import arranged
 from mizzen.diagnostics import Origin
 from mizzen.graph import parse
-from mizzen.targets.ethos_u.generator.cascade import Chain, cascaded
+from mizzen.targets.ethos_u.generator.cascade import Chain as Stripes
+from mizzen.targets.ethos_u.generator.cascade import cascaded
 from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
+    Blocking,
     Box,
     Bytes,
+    Chain,
     ChannelScales,
     Computation,
     Convolution,
     Copy,
     Elementwise,
+    Issue,
     Kernel,
     Map,
+    MatrixProduct,
+    OperandScale,
+    Order,
+    Place,
     Pooling,
+    Resize,
     Role,
     Scalar,
     Scale,
+    Schedule,
     Sequence,
+    Steps,
     Table,
     Tensor,
     Tiles,
@@ -48,7 +59,11 @@ from mizzen.targets.ethos_u.machine.commands_values import (
     IfmScaleMode,
     Layout,
     PoolingMode,
+    ResizeModeU85,
+    ReverseU85,
     RoundMode,
+    RoundModeOfmU85,
+    TransposeU85,
     UpscaleMode,
 )
 from mizzen.targets.ethos_u.machine.system_config import resolve
@@ -73,7 +88,7 @@ def made(step: str, graph: str, before: Sequence | None) -> tuple[Sequence, str]
             return after, str(after)
         case ["operations", first, "to", last, "in", stripes, "stripes"]:
             assert before is not None
-            after = cascaded(before, Chain(int(first), int(last), int(stripes)))
+            after = cascaded(before, Stripes(int(first), int(last), int(stripes)))
             assert after is not None
             return after, str(after)
         case ["scheduled", "for", accelerator, "within", limit, "bytes"]:
@@ -208,7 +223,53 @@ CHANGES: list[tuple[Computation, dict[str, Any]]] = [
             "ofm": Map(Box(1, (4, 4, 16)), INT8, 1),
         },
     ),
-    (POOL, {"activation": Activation(-128, 127, function="TANH")}),
+    (
+        MatrixProduct(
+            Origin(),
+            Map(Box(0, (4, 4, 16)), INT8),
+            Map(Box(0, (1, 16, 16)), INT8),
+            Map(Box(1, (4, 4, 16)), INT8),
+            Scale(1, 0),
+            WHOLE_RANGE,
+        ),
+        {
+            "ifm2": Map(Box(0, (1, 16, 16)), INT8, 1),
+            "scale": Scale(1, 1),
+            "rounding": RoundModeOfmU85.SYMMETRIC,
+            "accumulators": AccFormat.I40,
+            "order": Order(TransposeU85.WHC),
+        },
+    ),
+    (
+        Resize(
+            Origin(),
+            ResizeModeU85.BILINEAR,
+            Map(Box(0, (4, 4, 16)), INT8),
+            Map(Box(1, (4, 4, 16)), INT8),
+            Steps(2, 1, 0),
+            Steps(2, 1, 0),
+            Scale(1, 0),
+            WHOLE_RANGE,
+        ),
+        {
+            "mode": ResizeModeU85.NEAREST,
+            "rows": Steps(2, 2, 0),
+            "columns": Steps(2, 1, 1),
+            "scale": Scale(1, 1),
+            "rounding": RoundModeOfmU85.SYMMETRIC,
+        },
+    ),
+    (
+        SUM,
+        {
+            "operand_scales": (OperandScale(3, 1, RoundMode.NATURAL, 20), None),
+            "order": Order(reverse=ReverseU85.W),
+        },
+    ),
+    (
+        POOL,
+        {"activation": Activation(-128, 127, function="TANH"), "order": Order(TransposeU85.HCW)},
+    ),
     (POOL, {"activation": Activation(-128, 127, clip_range=ClipRange.FORCE_INT8)}),
 ]
 
@@ -225,3 +286,29 @@ def test_whatever_differs_reads_otherwise(operation: Computation, name: str, val
         for each in (operation, replace(operation, **{name: value}))
     )
     assert one != other
+
+
+def test_links_of_a_chain() -> None:
+    """A line for each; what is known of all of it stands at the end."""
+    tensors = tensor("x", Role.INPUT), tensor(""), tensor("y")
+    between = Map(Box(1, (4, 4, 16)), INT8)
+    links = replace(POOL, ofm=between), replace(SUM, ifm2=between, ofm=tensors_map(2))
+    sequence = Sequence(tensors, (Chain(links),), (0,), (2,))
+    assert str(sequence).splitlines()[1:-2] == [
+        "  chain {",
+        "    %0 = POOL_MAX(%x) {kernel = [1, 1], scale = [1, 0]} : tensor<4x4x16xi8>",
+        "    %y = ADD(%x, %0) : tensor<4x4x16xi8>",
+        "  }",
+    ]
+    places = Place(1, 0), None, Place(1, 256)
+    made = Schedule(
+        sequence, (Layout.NHWC,) * 3, places, (), (), (Issue(0, Blocking((4, 4, 16))),), {1: 512}
+    )
+    assert str(made).splitlines()[4:-2] == [
+        "    %y = ADD(%x, %0) : tensor<4x4x16xi8, NHWC> at SCRATCH+256",
+        "  } block 4x4x16",
+    ]
+
+
+def tensors_map(tensor: int) -> Map:
+    return Map(Box(tensor, (4, 4, 16)), INT8)

@@ -346,6 +346,17 @@ class Chain:
 Operation = Computation | Chain | Copy
 
 
+def links_of(operation: Operation) -> tuple[Computation, ...]:
+    """Return what an operation computes: a chain's links, else itself; nothing of a copy."""
+    match operation:
+        case Chain(links=links):
+            return links
+        case Copy():
+            return ()
+        case _:
+            return (operation,)
+
+
 def maps_read(operation: Operation) -> tuple[Map, ...]:
     """Return the maps that an operation reads from memory; a copy reads none."""
     match operation:

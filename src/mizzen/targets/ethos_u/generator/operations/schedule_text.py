@@ -35,7 +35,11 @@ from mizzen.targets.ethos_u.generator.operations.items import (
     Staging,
     WeightPart,
 )
-from mizzen.targets.ethos_u.generator.operations.operations import Convolution, Operation
+from mizzen.targets.ethos_u.generator.operations.operations import (
+    Convolution,
+    Operation,
+    links_of,
+)
 from mizzen.targets.ethos_u.generator.operations.text import INDENT, SequenceText, traversal_text
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
@@ -80,7 +84,7 @@ def item_lines(
             continue
         operation = operations[item.operation]
         yield from text.declarations(operation, told)
-        yield text.line(operation, *_how(item, operation))
+        yield from text.lines(operation, *_how(item, operation))
 
 
 def _region(region: int) -> str:
@@ -113,7 +117,7 @@ def _how(issue: Issue, operation: Operation) -> Iterator[str]:
     """Yield how an operation is done."""
     if issue.blocking is not None:
         yield f"block {'x'.join(map(str, issue.blocking.block))}"
-        if isinstance(operation, Convolution):
+        if any(isinstance(link, Convolution) for link in links_of(operation)):
             yield traversal_text(issue.blocking.part_kernel)
     if issue.channels is not None:
         yield f"channels {issue.channels[0]}:{issue.channels[1]}"

@@ -22,7 +22,17 @@ parts, or in another shape, is declared before it is used. Operands stand in the
 Attributes stand where they say something: no stride of 1, no pad of 0, no clip to all numbers of
 the type, and rounding, upscaling, accumulators, scale mode and clip range only if they are not the
 first of their kind. An output scale that is not written is none. Pads are top, left, bottom, right;
-``[multiplier, shift]`` is a scale.
+``[multiplier, shift]`` is a scale; of an operand of U85 rounding and what it is shifted by before
+may follow.
+
+A chain has a line for each of its links, and what else is known of it stands at its end:
+
+.. code-block:: text
+
+      chain {
+        %0 = CONV(%x) {kernel = [1, 1], ...} : tensor<8x8x16xi8>
+        %y = ADD(%0, %x) {scale = [1, 0]} : tensor<8x8x16xi8>
+      }
 """
 
 from __future__ import annotations
@@ -44,16 +54,25 @@ from mizzen.targets.ethos_u.generator.operations.maps import (
     Tensor,
 )
 from mizzen.targets.ethos_u.generator.operations.operations import (
+    AS_COMPUTED,
     Activation,
+    Chain,
+    Computation,
     Convolution,
     Copy,
     Elementwise,
     Kernel,
+    MatrixProduct,
+    OperandScale,
     Operation,
+    Order,
     Pooling,
+    Resize,
     Scalar,
     Scale,
+    Steps,
     WrittenWeights,
+    links_of,
     tensor_written,
     tensors_read,
 )
@@ -95,7 +114,7 @@ class SequenceText:
         told = set(self._inputs)
         for operation in self._operations:
             lines += [INDENT + line for line in self.declarations(operation, told)]
-            lines.append(INDENT + self.line(operation))
+            lines += [INDENT + line for line in self.lines(operation)]
         return "\n".join((*lines, INDENT + self.returned(), "}"))
 
     def interface(self) -> str:
@@ -121,7 +140,8 @@ class SequenceText:
 
     def declarations(self, operation: Operation, told: set[int]) -> list[str]:
         """Return the lines of tensors that an operation is the first to use, and count them."""
-        used = (*tensors_read(operation), tensor_written(operation))
+        inside = (link.ofm.tensor for link in links_of(operation)[:-1])
+        used = (*tensors_read(operation), *inside, tensor_written(operation))
         return [line for tensor in used for line in self._declaration(tensor, told)]
 
     def _declaration(self, tensor: int, told: set[int]) -> Iterator[str]:
@@ -143,10 +163,11 @@ class SequenceText:
         """The tensors whose type the line of the operation tells that is their only writer."""
         counts: dict[int, int] = {}
         whole: set[int] = set()
-        for operation in self._operations:
-            tensor = tensor_written(operation)
+        steps = (step for each in self._operations for step in links_of(each) or (each,))
+        for step in steps:
+            tensor = tensor_written(step)
             counts[tensor] = counts.get(tensor, 0) + 1
-            if not isinstance(operation, Copy) and self._is_whole(operation.ofm):
+            if not isinstance(step, Copy) and self._is_whole(step.ofm):
                 whole.add(tensor)
         return {tensor for tensor in whole if counts[tensor] == 1}
 
@@ -155,11 +176,17 @@ class SequenceText:
         whole = self._tensors[map_.tensor]
         return map_.view == Box(map_.tensor, whole.shape) and map_.dtype == whole.dtype
 
-    def line(self, operation: Operation, *how: str) -> str:
-        """Return the line of an operation.
+    def lines(self, operation: Operation, *how: str) -> list[str]:
+        """Return the lines of an operation.
 
         how  what else is known of it, between its type and its origin
         """
+        if isinstance(operation, Chain):
+            links = (INDENT + self._line(link) for link in operation.links)
+            return ["chain {", *links, " ".join(("}", *how))]
+        return [self._line(operation, *how)]
+
+    def _line(self, operation: Computation | Copy, *how: str) -> str:
         if isinstance(operation, Copy):
             parts = self._copy(operation)
         else:
@@ -178,8 +205,12 @@ class SequenceText:
         source = f"{self._names[copy.source]}@{copy.source_offset_bytes}"
         return [target, "=", f"COPY({source})", f"{{length_bytes = {copy.length_bytes}}}"]
 
-    def _call(self, operation: Convolution | Pooling | Elementwise) -> str:
+    def _call(self, operation: Computation) -> str:
         match operation:
+            case MatrixProduct(ifm=ifm, ifm2=ifm2):
+                operands, kind = [self._operand(ifm), self._operand(ifm2)], "MATRIX_PRODUCT"
+            case Resize(ifm=ifm, mode=mode):
+                operands, kind = [self._operand(ifm)], f"RESIZE_{mode.name}"
             case Convolution():
                 operands = [self._operand(operation.ifm)]
                 if operation.written is not None:
@@ -210,8 +241,14 @@ class SequenceText:
             case Bytes() as view:
                 return f"{self._names[map_.tensor]}@{_bytes(view, map_.dtype)}"
 
-    def _attributes(self, operation: Convolution | Pooling | Elementwise) -> Iterator[Attribute]:
+    def _attributes(self, operation: Computation) -> Iterator[Attribute]:
         match operation:
+            case MatrixProduct():
+                yield "scale", _scale(operation.scale)
+            case Resize():
+                yield "rows", _steps(operation.rows)
+                yield "columns", _steps(operation.columns)
+                yield "scale", _scale(operation.scale)
             case Convolution():
                 yield from _kernel(operation.kernel)
                 yield from _chosen(upscale=operation.upscale)
@@ -223,9 +260,11 @@ class SequenceText:
             case Elementwise():
                 yield from _scales(operation)
         yield from _chosen(rounding=operation.rounding)
-        if not isinstance(operation, Elementwise):
+        if not isinstance(operation, Elementwise | Resize):
             yield from _chosen(accumulators=operation.accumulators)
         yield from _activation(operation.activation, operation.ofm.dtype)
+        if not isinstance(operation, Resize):
+            yield from _order(operation.order)
 
 
 def _names(tensors: Iterable[Tensor]) -> list[str]:
@@ -313,6 +352,16 @@ def _scale(scale: Scale) -> str:
     return list_text((scale.multiplier, scale.shift))
 
 
+def _steps(steps: Steps) -> str:
+    """Return where a resize reads along an axis: scale, step, offset."""
+    return list_text((steps.scale, steps.step, steps.offset))
+
+
+def _order(order: Order) -> Iterator[Attribute]:
+    if order != AS_COMPUTED:
+        yield from _chosen(transpose=order.transpose, reverse=order.reverse)
+
+
 def _kernel(kernel: Kernel) -> Iterator[Attribute]:
     yield "kernel", list_text((kernel.height, kernel.width))
     if (kernel.stride_y, kernel.stride_x) != (1, 1):
@@ -353,6 +402,16 @@ def _scales(operation: Elementwise) -> Iterator[Attribute]:
         if scale is not None:
             yield name, _scale(scale)
     yield from _chosen(scale_mode=operation.scale_mode, ifm_rounding=operation.ifm_rounding)
+    if operation.operand_scales is not None:
+        yield "operand_scales", list_text(map(_operand_scale, operation.operand_scales))
+
+
+def _operand_scale(scale: OperandScale | None) -> str:
+    if scale is None:
+        return "none"
+    left = [f"left {scale.left}"] if scale.left else []
+    parts = list_text((scale.multiplier, scale.shift)), scale.rounding.name.lower(), *left
+    return " ".join(parts)
 
 
 def _activation(activation: Activation, dtype: Numbers) -> Iterator[Attribute]:
