@@ -64,9 +64,9 @@ class DecoderBlock(nn.Module):
 
 
 def remember(entry: Entry, module: nn.Module) -> None:
-    """Vary the norms, and fill what is remembered."""
+    """Vary the norms, and fill what is remembered, which must not have a gradient."""
     varied_norms(module)
-    module.eval()
+    module.eval().requires_grad_(False)
     with torch.no_grad():
         for token in range(REMEMBERED):
             module(entry.inputs(1, 1000 + token))

@@ -28,6 +28,7 @@ MACS = {
     "vit_tiny": 0.83,  # patches of 16x16; products of two tensors
     "convnext": 0.96,  # patches of 4x4
     "encoder": 0.95,  # products of two tensors
+    "decoder": 0.9,  # products of two tensors
     "lstm": 0.38,  # steps with a state of 16 bits
     "gru": 0.38,
     "tcn": 0.23,  # dilated kernels

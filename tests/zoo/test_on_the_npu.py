@@ -48,6 +48,8 @@ Oracle = Callable[[Graph, Sequence[Array]], list[Array]]
 
 U55, U85 = "ethos-u55-128", "ethos-u85-256"
 QUICK = ("digits", "ds_cnn", "lstm", "encoder")
+STATEFUL = ("decoder",)
+"""Networks whose next output depends on the calls before, the calibration's among them."""
 CHAOTIC = ("mobilenet_v3_small", "unet", "vit_tiny")
 """Networks whose outputs have more quantisation noise than half a step: PyTorch in float32 differs
 there by more than a step from PyTorch in float64."""
@@ -136,7 +138,9 @@ def test_everything_is_in_one_region_of_the_npu(name: str, accelerator: str) -> 
     assert sum(row.macs for row in rows if row.device is Device.CPU) == 0
 
 
-@pytest.mark.parametrize("name", networks(*QUICK))
+@pytest.mark.parametrize(
+    "name", [each for each in networks(*QUICK) if each.values[0] not in STATEFUL]
+)
 def test_outputs_are_near_what_pytorch_computes(name: str) -> None:
     exported, calls = converted(name), NETWORKS[name].calibration()
     artifact = mizzen.torch.compile_converted(exported, U55, name=name, prove="off")
