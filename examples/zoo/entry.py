@@ -18,6 +18,7 @@ MEAN_BIAS = 1.5
 network of random weights around 0 is chaotic instead: the slightest rounding changes its outputs
 altogether, float32's too."""
 
+Norm = nn.BatchNorm1d | nn.BatchNorm2d | nn.LayerNorm
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm)
 
 
@@ -68,11 +69,11 @@ def settle(entry: Entry, module: nn.Module) -> None:
             module(entry.inputs(SETTLING_BATCH, 1000 + batch))
 
 
-def varied_norms(module: nn.Module) -> list[nn.Module]:
+def varied_norms(module: nn.Module) -> list[Norm]:
     """Give the channels of each norm scales and offsets of their own; returns the norms."""
     norms = [part for part in module.modules() if isinstance(part, NORMS)]
     with torch.no_grad():
         for norm in norms:
             norm.weight.uniform_(0.5, 1.5)
             norm.bias.normal_(MEAN_BIAS, 0.2)
-    return list(norms)
+    return norms
