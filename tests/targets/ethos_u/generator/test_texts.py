@@ -257,6 +257,7 @@ CHANGES: list[tuple[Computation, dict[str, Any]]] = [
             "columns": Steps(2, 1, 1),
             "scale": Scale(1, 1),
             "rounding": RoundModeOfmU85.SYMMETRIC,
+            "order": Order(TransposeU85.HCW),
         },
     ),
     (

@@ -13,6 +13,7 @@ which of them there are, and never a number that comes out.
     planes    tensors that are seen in several shapes lie in bricks of which rows follow each other
     widen     convolutions write the constant channels that a map was padded with
     merged    copies of single rows, many of them, become one; always pays
+    chains    of U85: results that only the next operation reads, it takes block by block; last
     needed    operations whose results are never read are left out; always pays
 
 `variants` gives all of one step; `best` takes those that pay, by costs that the caller gives. A
@@ -21,6 +22,7 @@ variant is a whole sequence, so that they compose in any order.
 It must not know what anything costs, nor blocks, addresses, and command words.
 """
 
+from mizzen.targets.ethos_u.generator.arrange.chains import chained
 from mizzen.targets.ethos_u.generator.arrange.columns import Pixels, columns_as_channels
 from mizzen.targets.ethos_u.generator.arrange.merged import merged
 from mizzen.targets.ethos_u.generator.arrange.needed import needed
@@ -39,6 +41,7 @@ __all__ = [
     "Pixels",
     "Variant",
     "best",
+    "chained",
     "columns_as_channels",
     "in_planes",
     "merged",

@@ -263,8 +263,7 @@ class SequenceText:
         if not isinstance(operation, Elementwise | Resize):
             yield from _chosen(accumulators=operation.accumulators)
         yield from _activation(operation.activation, operation.ofm.dtype)
-        if not isinstance(operation, Resize):
-            yield from _order(operation.order)
+        yield from _order(operation.order)
 
 
 def _names(tensors: Iterable[Tensor]) -> list[str]:

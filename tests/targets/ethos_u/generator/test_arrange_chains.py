@@ -1,0 +1,171 @@
+"""Chains compute the same, and are no more than the machine is known to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.generator.arrange.chains import MOST_LINKS, MOST_MAPS, chained
+from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
+    Box,
+    Chain,
+    Elementwise,
+    Kernel,
+    Map,
+    Order,
+    Role,
+    Scale,
+    Sequence,
+    Table,
+    links_of,
+    maps_read,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
+    ElementwiseMode,
+    PoolingMode,
+    TransposeU85,
+)
+
+from .chained_networks import chainable
+from .interpreter import is_same
+from .sequences import INT8, WHOLE_RANGE, Network
+
+SHAPE = (4, 5, 24)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_sequences_by_chance_compute_the_same(seed: int) -> None:
+    alone = chainable(seed)
+    together = chained(alone)
+    assert is_same(alone, together)
+    for operation in together.operations:
+        if isinstance(operation, Chain):
+            assert 2 <= len(operation.links) <= MOST_LINKS
+            assert len(maps_read(operation)) <= MOST_MAPS
+
+
+def test_most_sequences_by_chance_have_chains() -> None:
+    counts = [sum(map(is_chain, chained(chainable(seed)).operations)) for seed in range(60)]
+    assert sum(map(bool, counts)) > 40
+
+
+def is_chain(operation: object) -> bool:
+    return isinstance(operation, Chain)
+
+
+def links(sequence: Sequence) -> list[int]:
+    """Return how many links each operation has."""
+    return [len(links_of(operation)) for operation in sequence.operations]
+
+
+def residual() -> Network:
+    """A convolution, and the sum of what it gives and of what it reads."""
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    net.as_output(net.add(net.convolution(x, 24, Kernel()), x))
+    return net
+
+
+def test_a_sum_takes_what_a_convolution_gives() -> None:
+    alone = residual().sequence((0,), (2,))
+    together = chained(alone)
+    assert links(together) == [2]
+    assert together.lifetimes()[1] == (0, -1)
+
+
+def test_what_the_caller_sees_is_written() -> None:
+    alone = residual().sequence((0,), (1, 2))
+    assert chained(alone) is alone
+
+
+def test_what_two_operations_read_is_written() -> None:
+    net = residual()
+    net.as_output(net.pool(1, PoolingMode.MAX, Kernel()))
+    assert links(chained(net.sequence((0,), (2, 3)))) == [1, 1, 1]
+
+
+def test_what_an_operation_reads_twice_is_written() -> None:
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    y = net.convolution(x, 24, Kernel())
+    net.as_output(net.add(y, y))
+    assert links(chained(net.sequence((x,), (2,)))) == [1, 1]
+
+
+def test_a_part_is_written() -> None:
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    y = net.convolution(x, 24, Kernel())
+    half = Map(Box(y, (2, 5, 24)), INT8)
+    net.as_output(net.add(half, half))
+    assert links(chained(net.sequence((x,), (2,)))) == [1, 1]
+
+
+def test_a_map_that_is_broadcast_is_written() -> None:
+    net = Network()
+    x, y = net.tensor(SHAPE, Role.INPUT), net.tensor((1, 1, 24), Role.INPUT)
+    net.as_output(net.add(x, net.convolution(y, 24, Kernel())))
+    assert links(chained(net.sequence((x, y), (3,)))) == [1, 1]
+
+
+def test_long_runs_are_several_chains() -> None:
+    net = Network()
+    x = y = net.tensor(SHAPE, Role.INPUT)
+    for _ in range(6):
+        y = net.pool(y, PoolingMode.AVERAGE, Kernel(), scale=Scale(1 << 30, 30))
+    net.as_output(y)
+    alone = net.sequence((x,), (y,))
+    assert links(chained(alone)) == [4, 2]
+    assert is_same(alone, chained(alone))
+
+
+def test_few_maps_are_read() -> None:
+    net = Network()
+    inputs = tuple(net.tensor(SHAPE, Role.INPUT) for _ in range(5))
+    y = inputs[0]
+    for x in inputs[1:]:
+        y = net.add(y, x)
+    net.as_output(y)
+    assert links(chained(net.sequence(inputs, (y,)))) == [2, 2]
+
+
+def looked_up(net: Network, ifm: int, entry_bytes: int = 256) -> int:
+    activation = Activation(-128, 127, Table(bytes(entry_bytes)))
+    return net.pool(
+        ifm, PoolingMode.AVERAGE, Kernel(), scale=Scale(1 << 30, 30), activation=activation
+    )
+
+
+def test_no_table_follows_a_table() -> None:
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    y = looked_up(net, looked_up(net, x))
+    net.as_output(y)
+    assert links(chained(net.sequence((x,), (y,)))) == [1, 1]
+
+
+def test_results_in_another_order_are_written() -> None:
+    alone = residual().sequence((0,), (2,))
+    convolution, sum_ = alone.operations
+    assert isinstance(sum_, Elementwise)
+    turned = replace(sum_, order=Order(TransposeU85.WHC))
+    again = replace(alone, operations=(convolution, turned))
+    assert chained(again) is again
+
+
+def test_inputs_that_are_written_meanwhile_are_read_before() -> None:
+    """A state that gets new numbers between an operation and the one that takes its result."""
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    state = net.tensor(SHAPE, Role.STATE)
+    y = net.convolution(state, 24, Kernel())
+    net.operations.append(
+        Elementwise(
+            Origin(), ElementwiseMode.MAX, net.whole(x), net.whole(x), net.whole(state), WHOLE_RANGE
+        )
+    )
+    net.as_output(net.add(y, x))
+    assert links(chained(net.sequence((x, state), (3,)))) == [1, 1, 1]
