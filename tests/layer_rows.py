@@ -186,7 +186,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.generator.operations",
     ),
     "mizzen.targets.ethos_u.generator.shared_buffer": (
-        "mizzen.diagnostics",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
     ),

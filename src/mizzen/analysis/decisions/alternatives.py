@@ -8,7 +8,7 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import traversals
 from mizzen.targets.ethos_u.generator.schedule.choices import Choice, priced, ranked
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import UNARY, Facts, Function, Kind
-from mizzen.targets.ethos_u.generator.shared_buffer import Demand, subkernel_side
+from mizzen.targets.ethos_u.generator.shared_buffer import DEPTH_FIRST_BYTES, Demand, subkernel_side
 from mizzen.targets.ethos_u.judge.hazards.blocks import Input
 from mizzen.targets.ethos_u.judge.hazards.maps import Map
 from mizzen.targets.ethos_u.judge.hazards.registers import Registers
@@ -39,7 +39,7 @@ def alternatives(
     """
     facts, demand = _facts(work, registers), _demand(work, registers)
     traffic = _traffic(work, machine)
-    ranking = ranked(facts, demand, (traffic,) * len(traversals(facts)), machine)
+    ranking = ranked(facts, demand, (traffic,) * len(traversals(facts, demand)), machine)
     taken = Blocking(work.blocks.block, work.part_kernel)
     other = next(
         (
@@ -91,6 +91,8 @@ def _facts(work: KernelWork, registers: Registers) -> Facts:
         function=FUNCTIONS[work.activation],
         reserves_second=_reserves_second(work, registers),
         simple=work.simple,
+        microblock=work.microblock,
+        slab=DEPTH_FIRST_BYTES // (work.input_bits // 8),
     )
 
 

@@ -15,13 +15,11 @@ from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.steps import NpuStep
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
-from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.generator.shared_buffer import (
     CORES,
     LARGEST_BLOCK,
     Demand,
     Parts,
-    core_of,
     fits,
     parts_of,
 )
@@ -39,7 +37,7 @@ VELA = {"generator": "vela"}
 
 def agreements(program: Program) -> int:
     """Hold our parts to the registers of each operation of a stream; return how many."""
-    core = core_of(ACCELERATORS[name_of(program)])
+    core = CORES[name_of(program)]
     count = 0
     for kernel, registers in read.kernels(program):
         demand = read.demand(kernel, registers)
@@ -161,12 +159,3 @@ def test_blocks_are_looked_at_together_as_one_by_one(name: str) -> None:
         blocks += [(1, 1, 1), (3, 5, 9), (0, 0, 0), (34, 2, 8), (2, 66, 8), (2, 2, 136)]
         together = fits(demand, np.array(blocks), part, core).tolist()
         assert together == [parts_of(demand, row, part, core) is not None for row in blocks]
-
-
-def test_a_u85_has_no_such_buffer() -> None:
-    with pytest.raises(MizzenError) as caught:
-        core_of(ACCELERATORS["ethos-u85-256"])
-    assert caught.value.diagnostic.message == (
-        "the code generator must be asked for one of ethos-u55-32, ethos-u55-64, ethos-u55-128, "
-        "ethos-u55-256, ethos-u65-256, ethos-u65-512, not ethos-u85-256"
-    )

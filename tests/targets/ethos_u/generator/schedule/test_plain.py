@@ -6,7 +6,7 @@ import pytest
 
 from mizzen.targets.ethos_u.generator.operations import Copy, Issue
 from mizzen.targets.ethos_u.generator.schedule import plain
-from mizzen.targets.ethos_u.generator.shared_buffer import core_of, demand_of, parts_of
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES, demand_of, parts_of
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .networks import overlaps, residual
@@ -15,7 +15,7 @@ from .networks import overlaps, residual
 @pytest.mark.parametrize("name", ["ethos-u55-32", "ethos-u55-128", "ethos-u65-512"])
 def test_every_operation_has_a_block_that_fits_and_tensors_do_not_overlap(name: str) -> None:
     configuration = resolve(name)
-    core = core_of(configuration.accelerator)
+    core = CORES[name]
     found = plain(residual(), configuration)
     assert overlaps(found) == []
     assert len(found.items) == len(found.sequence.operations)

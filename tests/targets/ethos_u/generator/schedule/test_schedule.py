@@ -19,7 +19,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Schedule,
 )
 from mizzen.targets.ethos_u.generator.schedule import Limits, schedule
-from mizzen.targets.ethos_u.generator.shared_buffer import core_of, demand_of, parts_of
+from mizzen.targets.ethos_u.generator.shared_buffer import CORES, demand_of, parts_of
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
@@ -53,7 +53,7 @@ def fetched_before_use(found: Schedule) -> None:
 @pytest.mark.parametrize("limit_bytes", [None, 20_000, MAPS_BYTES])
 def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | None) -> None:
     configuration = resolve(name)
-    core = core_of(configuration.accelerator)
+    core = CORES[configuration.accelerator.name]
     found = schedule(residual(), configuration, Limits(limit_bytes, limit_bytes))
     assert overlaps(found) == []
     fetched_before_use(found)

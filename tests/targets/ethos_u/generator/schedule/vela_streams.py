@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, Function, Kind
+from mizzen.targets.ethos_u.generator.shared_buffer import DEPTH_FIRST_BYTES
 from mizzen.targets.ethos_u.judge.hazards.blocks import Axis, Sliding
 from mizzen.targets.ethos_u.judge.hazards.maps import Map
 from mizzen.targets.ethos_u.judge.timing import KernelWork
@@ -34,6 +35,8 @@ def facts_of_work(work: KernelWork) -> Facts:
         function=FUNCTIONS[work.activation],
         reserves_second=False,
         simple=work.simple,
+        microblock=work.microblock,
+        slab=DEPTH_FIRST_BYTES // (work.input_bits // 8),
     )
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.operations import Blocking, Computation, Shape
 from mizzen.targets.ethos_u.generator.schedule.facts import (
+    ALONE,
     EVERY_CHANNEL,
     HAS_WEIGHTS,
     SUBKERNEL,
@@ -23,10 +24,11 @@ from mizzen.targets.ethos_u.generator.schedule.facts import (
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import (
     LARGEST_BLOCK,
-    Demand,
-    core_of,
-    demand_of,
-    fits,
+    AnyDemand,
+    DemandU85,
+    demand_on,
+    fitting,
+    sides_of,
 )
 from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 from mizzen.targets.ethos_u.machine.config import Accelerator
@@ -37,6 +39,8 @@ N = TypeVar("N", int, Blocks)
 
 FEW_CHANNELS = 8
 """Convolutions of so many input channels or fewer can only have their weights kernel first."""
+PART_KERNEL_SLAB = 16
+"""Input channels of one job at most, where they come kernel part by kernel part."""
 DEPTH_STEP = 16
 """Depths of blocks that are less than the output's are multiples of it."""
 
@@ -54,30 +58,47 @@ class Candidates:
         return Blocking((height, width, depth), self.part_kernel)
 
 
-def possible(facts: Facts, demand: Demand, part_kernel: bool, accelerator: Accelerator) -> Blocks:
+def possible(
+    facts: Facts, demand: AnyDemand, part_kernel: bool, accelerator: Accelerator
+) -> Blocks:
     """Return the legal blocks of an operation that its weights are in order for."""
     every = legal(demand, facts.shape, part_kernel, accelerator)
     return every if facts.block_depth is None else every[every[:, 2] == facts.block_depth]
 
 
-def traversals(facts: Facts) -> tuple[bool, ...]:
+def traversals(facts: Facts, demand: AnyDemand) -> tuple[bool, ...]:
     """Return whether weights may come kernel part by kernel part, depth first, or both."""
+    if isinstance(demand, DemandU85):
+        return (demand.part_kernel,)
     if facts.kind is not Kind.CONVOLUTION or facts.block_depth is not None:
         return (False,)
     return (True,) if facts.channels <= FEW_CHANNELS else (False, True)
 
 
 @lru_cache(maxsize=4096)
-def legal(demand: Demand, shape: Shape, part_kernel: bool, accelerator: Accelerator) -> Blocks:
-    """Return all legal blocks of an output of a shape, which must not be written."""
-    core = core_of(accelerator)
-    sides = [
-        np.arange(step, min(most, rounded(size, step)) + 1, step)
-        for step, most, size in zip(core.microblock, LARGEST_BLOCK, shape, strict=True)
-    ]
-    sides[2] = np.array(depths(shape[2], core.microblock[2]))
+def legal(demand: AnyDemand, shape: Shape, part_kernel: bool, accelerator: Accelerator) -> Blocks:
+    """Return all legal blocks of an output of a shape, which must not be written.
+
+    Of U85's, which may be large, those are left out that are longer along an axis than as many
+    blocks need to be.
+    """
+    steps, largest = sides_of(demand, accelerator)
+    if isinstance(demand, DemandU85):
+        sides = [_shortest(*side) for side in zip(shape, steps, largest, strict=True)]
+    else:
+        sides = [
+            np.arange(step, min(most, rounded(size, step)) + 1, step)
+            for step, most, size in zip(steps, largest, shape, strict=True)
+        ]
+        sides[2] = np.array(depths(shape[2], steps[2]))
     grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.int64)
-    return grid[fits(demand, grid, part_kernel, core)]
+    return grid[fitting(demand, grid, part_kernel, accelerator)]
+
+
+def _shortest(size: int, step: int, most: int) -> Blocks:
+    """Return for each number of blocks along an axis the least side of them."""
+    every = {rounded(up(size, count), step) for count in range(1, up(size, step) + 1)}
+    return np.array(sorted(side for side in every if side <= most))
 
 
 def depths(channels: int, step: int) -> list[int]:
@@ -88,21 +109,20 @@ def depths(channels: int, step: int) -> list[int]:
 
 def usual(operation: Computation, facts: Facts, accelerator: Accelerator) -> Blocking:
     """Return a block as Vela would choose it: the one that reads least of inputs and weights."""
-    traversed = traversals(facts)
+    demand = demand_on(operation, accelerator)
+    traversed = traversals(facts, demand)
     part_kernel = traversed == (True,) or (len(traversed) > 1 and fills_better(facts))
-    blocks = possible(facts, demand_of(operation), part_kernel, accelerator)
-    best = int(np.argmin(_read_per_output(facts, blocks, accelerator, part_kernel)))
+    blocks = possible(facts, demand, part_kernel, accelerator)
+    best = int(np.argmin(_read_per_output(facts, blocks, part_kernel)))
     return Candidates(part_kernel, blocks).blocking(best)
 
 
-def _read_per_output(
-    facts: Facts, blocks: Blocks, accelerator: Accelerator, part_kernel: bool
-) -> npt.NDArray[np.float64]:
-    if facts.kind is Kind.ELEMENTWISE:
+def _read_per_output(facts: Facts, blocks: Blocks, part_kernel: bool) -> npt.NDArray[np.float64]:
+    if facts.kind in ALONE:
         return -np.prod(blocks, axis=1).astype(np.float64)
     height, width, depth = facts.shape
     tall, wide, deep = blocks.T
-    covered = input_blocks(facts, blocks, accelerator, part_kernel)
+    covered = input_blocks(facts, blocks, part_kernel)
     channels = facts.inputs[0][2]
     planes = (height / tall) * (width / wide)
     read = covered[:, 0] * covered[:, 1] * channels * len(facts.subkernels) * planes
@@ -123,13 +143,11 @@ def fills_better(facts: Facts) -> bool:
     return part >= channels / rounded(channels, deep)
 
 
-def input_blocks(
-    facts: Facts, blocks: Blocks, accelerator: Accelerator, part_kernel: bool
-) -> Blocks:
+def input_blocks(facts: Facts, blocks: Blocks, part_kernel: bool) -> Blocks:
     """Return height, width and depth of the input that a job of each block needs."""
-    if facts.kind is Kind.ELEMENTWISE:
+    if facts.kind in ALONE:
         return blocks
-    unit = core_of(accelerator).microblock
+    unit = facts.microblock
     factor = 1 if facts.upscale is UpscaleMode.NONE else 2
     needs = blocks.copy()
     for axis in range(2):
@@ -143,7 +161,7 @@ def input_blocks(
 
 def slab(facts: Facts, part_kernel: bool) -> int:
     """Return how many input channels a job reads at most."""
-    return 16 if part_kernel else 32 * 8 // facts.input_bits
+    return PART_KERNEL_SLAB if part_kernel else facts.slab
 
 
 def rounded(value: N, by: int) -> N:

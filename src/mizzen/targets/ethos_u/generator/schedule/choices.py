@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import (
 )
 from mizzen.targets.ethos_u.generator.schedule.cost import Traffic, events, formula
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts
-from mizzen.targets.ethos_u.generator.shared_buffer import Demand
+from mizzen.targets.ethos_u.generator.shared_buffer import AnyDemand
 from mizzen.targets.ethos_u.generator.tuned import (
     EXPOSED_FILLING,
     HIDDEN_TRAFFIC_WEIGHT,
@@ -85,7 +85,7 @@ class Ranked:
 @lru_cache(maxsize=1 << 14)
 def ranked(
     facts: Facts,
-    demand: Demand,
+    demand: AnyDemand,
     traffics: tuple[Traffic, ...],
     machine: Machine,
     row_cycles: float = 0.0,
@@ -97,7 +97,7 @@ def ranked(
     """
     choices: list[Choice] = []
     considered = 0
-    for part_kernel, traffic in zip(traversals(facts), traffics, strict=True):
+    for part_kernel, traffic in zip(traversals(facts, demand), traffics, strict=True):
         blocks = possible(facts, demand, part_kernel, machine.accelerator)
         considered += len(blocks)
         traversed = Candidates(part_kernel, blocks)

@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import traversals
 from mizzen.targets.ethos_u.generator.schedule.choices import ranked
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, facts_of
-from mizzen.targets.ethos_u.generator.shared_buffer import demand_of
+from mizzen.targets.ethos_u.generator.shared_buffer import demand_on
 from mizzen.targets.ethos_u.generator.tuned import ENCODED_WEIGHT_BYTES
 from mizzen.targets.ethos_u.judge.timing.machine import machine_of
 from mizzen.targets.ethos_u.machine.commands_values import Layout
@@ -50,7 +50,8 @@ class Estimator:
         """
         if isinstance(operation, Copy):
             return 2 * operation.length_bytes / self._machine.cache.bytes_per_cycle
-        facts = facts_of(operation)
+        accelerator = self._machine.accelerator
+        facts, demand = facts_of(operation, accelerator), demand_on(operation, accelerator)
         shapes = (*facts.inputs, facts.shape)
         maps = (*maps_read(operation), operation.ofm)
         *reads, write = (
@@ -58,8 +59,8 @@ class Estimator:
             for map_, shape, layout in zip(maps, shapes, layouts, strict=True)
         )
         traffic = Traffic(tuple(reads), write, self._constants(operation, facts))
-        traffics = (traffic,) * len(traversals(facts))
-        return ranked(facts, demand_of(operation), traffics, self._machine).best.cycles
+        traffics = (traffic,) * len(traversals(facts, demand))
+        return ranked(facts, demand, traffics, self._machine).best.cycles
 
     def _stored(self, map_: Map, shape: Shape, layout: Layout | None) -> Stored:
         view, size = map_.view, map_.dtype.itemsize

@@ -7,30 +7,37 @@ whatever is remembered.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 
 from mizzen.targets.ethos_u.generator.operations import (
+    PERMUTATIONS,
     Activation,
     Computation,
     Convolution,
     Elementwise,
     Kernel,
     Map,
+    MatrixProduct,
     Pooling,
+    Resize,
     Scalar,
     Shape,
 )
+from mizzen.targets.ethos_u.generator.shared_buffer import demand_on, microblock_for, slab_for
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ElementwiseMode,
     IfmScaleMode,
     PoolingMode,
+    ReverseU85,
+    TransposeU85,
     UpscaleMode,
 )
+from mizzen.targets.ethos_u.machine.config import Accelerator
 
 SUBKERNEL = 8
 """Kernels are done in parts of at most so many positions along each axis."""
@@ -46,11 +53,18 @@ class Kind(Enum):
     REDUCE_SUM = "reduce sum"
     POOL = "pool"
     ELEMENTWISE = "elementwise"
+    RESIZE = "resize"
 
 
+ALONE = (Kind.ELEMENTWISE, Kind.RESIZE)
+"""Kinds whose array goes over no kernel."""
 EVERY_CHANNEL = (Kind.CONVOLUTION, Kind.REDUCE_SUM)
 """Kinds of which an output channel needs all input channels."""
 HAS_WEIGHTS = (Kind.CONVOLUTION, Kind.DEPTHWISE)
+
+
+TURNING = (TransposeU85.WHC, TransposeU85.WCH, TransposeU85.CWH)
+"""Ways of storing by which height and width change places, which takes U85 longer."""
 
 
 class Function(Enum):
@@ -65,30 +79,38 @@ class Function(Enum):
 class Facts:
     """What an operation is to the array, the output unit and the shared buffer.
 
-    shape           of the output
+    shape           of the output, as it is computed
     inputs          shapes of the inputs as the kernel reads them, broadcast axes of extent 1
     kernel          sizes with dilation, and strides and dilations: of height, then of width
     pads            above, left
     reserves_second whether a second input, or room for one, lies in the shared buffer
     simple          of ADD and SUB, whether both operands are scaled in 16 bits
+    microblock      of the output, that is computed at once
+    slab            input channels of one job at most, where they come depth first
+    axes            of the output that each axis of the stored map is
+    turned          whether height and width change places as U85 stores, or width is reversed
     block_depth     the only one that a block may have, because weights are in order for it
     """
 
     kind: Kind
-    mode: str
     shape: Shape
     inputs: tuple[Shape, ...]
     input_bits: int
     output_bits: int
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    pads: tuple[int, int]
-    upscale: UpscaleMode
-    accumulators: AccFormat
     function: Function
-    reserves_second: bool
-    simple: bool
+    microblock: Shape
+    slab: int
+    mode: str = ""
+    kernel: tuple[int, int] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    pads: tuple[int, int] = (0, 0)
+    upscale: UpscaleMode = UpscaleMode.NONE
+    accumulators: AccFormat = AccFormat.I32
+    reserves_second: bool = False
+    simple: bool = False
+    axes: Shape = (0, 1, 2)
+    turned: bool = False
     block_depth: int | None = None
 
     @property
@@ -99,7 +121,7 @@ class Facts:
     @property
     def subkernels(self) -> tuple[int, ...]:
         """Kernel elements of each part of the kernel that is done by itself."""
-        return (1,) if self.kind is Kind.ELEMENTWISE else _parts(self.kernel, self.dilations)
+        return (1,) if self.kind in ALONE else _parts(self.kernel, self.dilations)
 
     @property
     def macs(self) -> int:
@@ -119,46 +141,74 @@ def _parts(kernel: tuple[int, int], dilations: tuple[int, int]) -> tuple[int, ..
     return tuple(high * wide for high in sides[0] for wide in sides[1])
 
 
-def facts_of(operation: Computation, channels: tuple[int, int] | None = None) -> Facts:
+def facts_of(
+    operation: Computation, accelerator: Accelerator, channels: tuple[int, int] | None = None
+) -> Facts:
     """Return the facts of an operation, or of some channels of its output."""
     match operation:
-        case Convolution():
-            kind = Kind.DEPTHWISE if operation.depthwise else Kind.CONVOLUTION
-            return _windowed(operation, kind, "", channels)
-        case Pooling():
-            sums = operation.mode is PoolingMode.REDUCE_SUM
+        case Convolution(depthwise=depthwise):
+            kind = Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION
+            return _windowed(operation, accelerator, kind, channels)
+        case Pooling(mode=mode):
+            # U55's REDUCE_SUM and U85's are one number.
+            sums = mode == PoolingMode.REDUCE_SUM
             kind = Kind.REDUCE_SUM if sums else Kind.POOL
-            return _windowed(operation, kind, operation.mode.name, channels)
+            facts = _windowed(operation, accelerator, kind, channels)
+            return replace(facts, mode=mode.name)
+        case MatrixProduct(ifm=ifm, ifm2=second):
+            facts = _alone(operation, accelerator, Kind.CONVOLUTION, (ifm.shape, second.shape))
+            return replace(facts, accumulators=operation.accumulators)
+        case Resize(ifm=ifm, mode=mode):
+            facts = _alone(operation, accelerator, Kind.RESIZE, (ifm.shape,))
+            return replace(facts, mode=mode.name)
         case Elementwise():
-            return _elementwise(operation)
+            return _elementwise(operation, accelerator)
+
+
+def _alone(
+    operation: Computation, accelerator: Accelerator, kind: Kind, inputs: tuple[Shape, ...]
+) -> Facts:
+    """Return the facts of an operation without what its kernel says."""
+    demand, order = demand_on(operation, accelerator), operation.order
+    shape = order.computed(operation.ofm.shape)
+    return Facts(
+        kind=kind,
+        shape=shape,
+        inputs=inputs,
+        input_bits=8 * operation.ifm.dtype.itemsize,
+        output_bits=8 * operation.ofm.dtype.itemsize,
+        function=_function(operation.activation, operation.ofm),
+        microblock=microblock_for(demand, accelerator),
+        slab=slab_for(demand, accelerator),
+        axes=PERMUTATIONS[order.transpose],
+        turned=order.transpose in TURNING or order.reverse is ReverseU85.W,
+    )
 
 
 def _windowed(
-    operation: Convolution | Pooling, kind: Kind, mode: str, channels: tuple[int, int] | None
+    operation: Convolution | Pooling,
+    accelerator: Accelerator,
+    kind: Kind,
+    channels: tuple[int, int] | None,
 ) -> Facts:
-    kernel, (height, width, depth) = operation.kernel, operation.ofm.shape
+    whole, kernel = _alone(operation, accelerator, kind, ()), operation.kernel
+    height, width, depth = whole.shape
     if channels is not None:
         depth = channels[1] - channels[0]
     shape = height, width, depth
     read = operation.ifm.shape[2] if kind in EVERY_CHANNEL else depth
     tall, wide = _covered(operation, shape)
     written = operation.written if isinstance(operation, Convolution) else None
-    return Facts(
-        kind=kind,
-        mode=mode,
+    return replace(
+        whole,
         shape=shape,
         inputs=((tall, wide, read),),
-        input_bits=8 * operation.ifm.dtype.itemsize,
-        output_bits=8 * operation.ofm.dtype.itemsize,
         kernel=(kernel.dilated_height, kernel.dilated_width),
         strides=(kernel.stride_y, kernel.stride_x),
         dilations=(kernel.dilation_y, kernel.dilation_x),
         pads=(kernel.pad_top, kernel.pad_left),
         upscale=operation.upscale,
         accumulators=operation.accumulators,
-        function=_function(operation.activation, operation.ofm),
-        reserves_second=False,
-        simple=False,
         block_depth=None if written is None else written.block_depth,
     )
 
@@ -180,28 +230,17 @@ def covered_side(extent: int, stride: int, span: int, pads: int, factor: int) ->
     return -(-((extent - 1) * stride + span - pads) // factor)
 
 
-def _elementwise(operation: Elementwise) -> Facts:
+def _elementwise(operation: Elementwise, accelerator: Accelerator) -> Facts:
     second = operation.ifm2
-    inputs = [operation.ofm.shape]
+    inputs = [operation.ifm.shape]
     if isinstance(second, Map):
         inputs.append(second.shape)
     in_register = (
         isinstance(second, Scalar) and second.dtype.itemsize <= np.dtype(np.int16).itemsize
     )
-    return Facts(
-        kind=Kind.ELEMENTWISE,
+    return replace(
+        _alone(operation, accelerator, Kind.ELEMENTWISE, tuple(inputs)),
         mode=operation.mode.name,
-        shape=operation.ofm.shape,
-        inputs=tuple(inputs),
-        input_bits=8 * operation.ifm.dtype.itemsize,
-        output_bits=8 * operation.ofm.dtype.itemsize,
-        kernel=(1, 1),
-        strides=(1, 1),
-        dilations=(1, 1),
-        pads=(0, 0),
-        upscale=UpscaleMode.NONE,
-        accumulators=AccFormat.I32,
-        function=_function(operation.activation, operation.ofm),
         reserves_second=not in_register,
         simple=operation.scale_mode is IfmScaleMode.OPA_OPB_16,
     )

@@ -48,7 +48,7 @@ def _issue(sequence: Sequence, index: int, accelerator: Accelerator, blobs: list
     operation = sequence.operations[index]
     if isinstance(operation, Copy):
         return Issue(index, None)
-    blocking = usual(operation, facts_of(operation), accelerator)
+    blocking = usual(operation, facts_of(operation, accelerator), accelerator)
     if not isinstance(operation, Convolution):
         return Issue(index, blocking)
     channels = 0, len(operation.weights)

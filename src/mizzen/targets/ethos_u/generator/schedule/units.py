@@ -22,7 +22,7 @@ from mizzen.targets.ethos_u.generator.schedule.choices import Choice, Ranked, ra
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, facts_of
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage
-from mizzen.targets.ethos_u.generator.shared_buffer import demand_of
+from mizzen.targets.ethos_u.generator.shared_buffer import demand_on
 from mizzen.targets.ethos_u.generator.weights import Compression, encode
 from mizzen.targets.ethos_u.judge.timing.machine import Bus, Machine, machine_of
 from mizzen.targets.ethos_u.machine.commands_values import Layout
@@ -90,7 +90,7 @@ class Costs:
         if key not in self._facts:
             computed = self.sequence.operations[operation]
             assert not isinstance(computed, Copy)
-            self._facts[key] = facts_of(computed, channels)
+            self._facts[key] = facts_of(computed, self.accelerator, channels)
         return self._facts[key]
 
     def users(self, tensor: int) -> tuple[int, ...]:
@@ -163,12 +163,13 @@ class Costs:
         bus: Bus | None,
     ) -> Ranked:
         facts = self.facts(operation, channels)
+        demand = demand_on(computed, self.accelerator)
         traffics = tuple(
             storage.traffic(computed, facts, self._constants(operation, channels, part_kernel, bus))
-            for part_kernel in traversals(facts)
+            for part_kernel in traversals(facts, demand)
         )
         price = self._row_cycles.get(operation, 0.0)
-        return ranked(facts, demand_of(computed), traffics, self.machine, price)
+        return ranked(facts, demand, traffics, self.machine, price)
 
     def blob_bytes(self, unit: Unit, choice: Choice) -> int:
         """Return the size of the constants that a block needs, nearly and rather too large."""

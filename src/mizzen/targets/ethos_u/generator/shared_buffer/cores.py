@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.generator.operations import Shape
 from mizzen.targets.ethos_u.machine.commands_values import AccFormat
-from mizzen.targets.ethos_u.machine.config import Accelerator
 
 BANK_BYTES = 1024
 OUTPUT_BANKS = 2
@@ -74,16 +72,3 @@ CORES: dict[str, Core] = {
 }
 """Ref: Vela 5.2.0, architecture_features.py. Both cores of U65-512 compute the same rows and
 columns, so that each needs what one core would."""
-
-
-def core_of(accelerator: Accelerator) -> Core:
-    """Return the row of an accelerator. E285 for U85, whose memories are divided otherwise."""
-    core = CORES.get(accelerator.name)
-    if core is None:
-        raise fail(
-            "E285",
-            f"the code generator must be asked for one of {', '.join(CORES)}, "
-            f"not {accelerator.name}",
-            help="take `--generator vela`",
-        )
-    return core

@@ -18,7 +18,9 @@ from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Elementwise,
     Kernel,
+    MatrixProduct,
     Pooling,
+    Resize,
     Scalar,
     Shape,
 )
@@ -90,6 +92,7 @@ class Demand:
 
 def demand_of(operation: Computation) -> Demand:
     """Return the demand of an operation on the buffer, whatever its block."""
+    assert not isinstance(operation, (MatrixProduct, Resize)), "U85 alone has these"
     table = operation.activation.table is not None
     ifm_bytes = operation.ifm.dtype.itemsize
     if isinstance(operation, Elementwise):

@@ -60,7 +60,7 @@ def formula(
     facts: Facts, blocks: Blocks, part_kernel: bool, traffic: Traffic, machine: Machine
 ) -> Formula:
     """Return the cycles of an operation with each of the blocks."""
-    covered = input_blocks(facts, blocks, machine.accelerator, part_kernel)
+    covered = input_blocks(facts, blocks, part_kernel)
     fetch, write = _fetch(covered, traffic), _write(facts, blocks, traffic, machine)
     own = _own(facts, blocks, part_kernel, traffic, machine, fetch, write)
     return Formula(own, _memory(facts, blocks, covered, traffic, machine))

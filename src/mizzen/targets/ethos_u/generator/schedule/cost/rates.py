@@ -14,7 +14,6 @@ from mizzen.targets.ethos_u.generator.schedule.facts import (
     Function,
     Kind,
 )
-from mizzen.targets.ethos_u.generator.shared_buffer import core_of
 from mizzen.targets.ethos_u.judge.timing.rates import (
     DELAYS,
     INPUT_DEPTH,
@@ -59,7 +58,7 @@ def output_rate(facts: Facts, accelerator: Accelerator, *, simple: bool) -> floa
 
 def unit_of(facts: Facts, accelerator: Accelerator) -> Shape:
     """Return the microblock, or the long one that outputs of one row are done in."""
-    unit = core_of(accelerator).microblock
+    unit = facts.microblock
     flat = facts.kind is Kind.CONVOLUTION and facts.shape[0] == 1 and facts.shape[1] % 2 == 0
     return ROW_MICROBLOCK if flat and unit[0] == 2 and facts.kernel[0] == 1 else unit
 

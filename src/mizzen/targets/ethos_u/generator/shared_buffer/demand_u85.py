@@ -1,0 +1,145 @@
+"""What an operation of U85 demands of the memories inside the NPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
+    Bytes,
+    Computation,
+    Convolution,
+    Elementwise,
+    Map,
+    MatrixProduct,
+    Order,
+    Pooling,
+    Resize,
+    Shape,
+)
+from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import (
+    EVERY_INPUT,
+    Array,
+    Unit,
+    Work,
+)
+from mizzen.targets.ethos_u.generator.shared_buffer.fit import rounded, subkernel_side
+from mizzen.targets.ethos_u.machine.commands_values import (
+    AccFormat,
+    Layout,
+    PoolingMode,
+    UpscaleMode,
+)
+
+BRICK_CHANNELS = 16
+SLAB, WORD_SLAB, PART_KERNEL_SLAB = 64, 32, 16
+"""Input channels of a job: depth first, of 32-bit input or halved, kernel part by kernel part."""
+ROUND, SHORTEST_ROUND = 5, 2
+"""Kernel elements of a round of the array, and the least that a last one takes the time of."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemandU85:
+    """What of an operation of U85 decides which blocks fit; equal ones have the same blocks.
+
+    shape, ifm                   of the result as it is computed, of the input
+    kernel_height, kernel_width  of the part of the kernel that is under way at once, dilated
+    is_point                     whether the kernel has one element
+    upscale, replicates          factor by which the input is enlarged; by its nearest element
+    wide                         whether accumulators have 48 bits
+    part_kernel                  whether input channels come kernel part by kernel part
+    operands                     shapes of the inputs of an elementwise operation
+    order, bricks                how the result is stored; whether that may be in bricks
+    columns                      of a resize: scale and step along width
+    """
+
+    work: Work
+    shape: Shape
+    ifm: Shape
+    ifm_bytes: int
+    kernel_height: int = 1
+    kernel_width: int = 1
+    is_point: bool = True
+    stride_y: int = 1
+    stride_x: int = 1
+    upscale: int = 1
+    replicates: bool = False
+    wide: bool = False
+    part_kernel: bool = False
+    operands: tuple[Shape, ...] = ()
+    order: Order = AS_COMPUTED
+    bricks: bool = True
+    columns: tuple[int, int] = (1, 1)
+
+    def slab(self, part_kernel: bool, unit: Unit, array: Array) -> int | None:
+        """Return the input channels of a job; None for those of the output's block."""
+        if self.work not in EVERY_INPUT:
+            return None
+        if part_kernel and self.work is Work.CONVOLUTION:
+            return PART_KERNEL_SLAB
+        halved = array.halves_slabs and unit.shape[2] == BRICK_CHANNELS
+        return WORD_SLAB if halved or self.ifm_bytes == 4 else SLAB
+
+
+def is_part_kernel_u85(channels: int, elements: int) -> bool:
+    """Whether kernel first leaves less of the array idle than depth first.
+
+    Of a whole number of rounds the rule counts another round, as Vela 5.2 does.
+    """
+    whole, rest = divmod(elements, ROUND)
+    rounds = ROUND * whole + max(rest, SHORTEST_ROUND)
+    part = channels / rounded(channels, PART_KERNEL_SLAB) * elements / rounds
+    return part >= channels / rounded(channels, SLAB)
+
+
+def demand_u85_of(operation: Computation) -> DemandU85:
+    """Return the demand of an operation on U85's memories, whatever its block."""
+    match operation:
+        case Elementwise(ifm=ifm, ifm2=second):
+            operands = (ifm.shape, second.shape) if isinstance(second, Map) else (ifm.shape,)
+            return replace(_demand(operation, Work.ELEMENTWISE), operands=operands)
+        case Resize(columns=columns):
+            return replace(_demand(operation, Work.RESIZE), columns=(columns.scale, columns.step))
+        case MatrixProduct(accumulators=accumulators):
+            wide = accumulators is AccFormat.I40
+            return replace(_demand(operation, Work.PRODUCT), wide=wide)
+        case Convolution(depthwise=depthwise):
+            return _windowed(operation, Work.DEPTHWISE if depthwise else Work.CONVOLUTION)
+        case Pooling(mode=mode):
+            # U55's REDUCE_SUM and U85's are one number.
+            sums = mode == PoolingMode.REDUCE_SUM
+            return _windowed(operation, Work.REDUCE_SUM if sums else Work.POOL)
+
+
+def _demand(operation: Computation, work: Work) -> DemandU85:
+    view = operation.ofm.view
+    return DemandU85(
+        work,
+        operation.order.computed(operation.ofm.shape),
+        operation.ifm.shape,
+        operation.ifm.dtype.itemsize,
+        order=operation.order,
+        bricks=not isinstance(view, Bytes) or view.layout is Layout.NHCWB16,
+    )
+
+
+def _windowed(operation: Convolution | Pooling, work: Work) -> DemandU85:
+    kernel = operation.kernel
+    elements = kernel.height * kernel.width
+    part = False
+    if isinstance(operation, Convolution) and work is Work.CONVOLUTION:
+        preferred = operation.part_kernel
+        fills = is_part_kernel_u85(operation.ifm.shape[2], elements)
+        part = fills if preferred is None else preferred
+    return replace(
+        _demand(operation, work),
+        kernel_height=subkernel_side(kernel.dilated_height),
+        kernel_width=subkernel_side(kernel.dilated_width),
+        is_point=elements == 1,
+        stride_y=kernel.stride_y,
+        stride_x=kernel.stride_x,
+        upscale=1 if operation.upscale is UpscaleMode.NONE else 2,
+        replicates=operation.upscale is UpscaleMode.NEAREST,
+        wide=operation.accumulators is AccFormat.I40,
+        part_kernel=part,
+    )

@@ -1,0 +1,80 @@
+"""What fits, asked of any Ethos-U: the shared buffer of U55 and U65, or the memories of U85."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mizzen.targets.ethos_u.generator.operations import Computation, Shape
+from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import ARRAYS, Array
+from mizzen.targets.ethos_u.generator.shared_buffer.cores import CORES, LARGEST_BLOCK, Core
+from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85, demand_u85_of
+from mizzen.targets.ethos_u.generator.shared_buffer.fit import Demand, Ints, demand_of, fits
+from mizzen.targets.ethos_u.generator.shared_buffer.fit_u85 import (
+    LARGEST_BLOCK_U85,
+    fits_u85,
+    steps_u85,
+    unit_of,
+)
+from mizzen.targets.ethos_u.machine.config import Accelerator
+
+AnyDemand = Demand | DemandU85
+DEPTH_FIRST_BYTES = 32
+"""Of input channels in one job of U55 and U65."""
+
+
+def core_of(accelerator: Accelerator) -> Core | Array:
+    """Return the row of an accelerator."""
+    core = CORES.get(accelerator.name)
+    return ARRAYS[accelerator.name] if core is None else core
+
+
+def demand_on(operation: Computation, accelerator: Accelerator) -> AnyDemand:
+    """Return the demand of an operation on an accelerator, whatever its block."""
+    is_u85 = accelerator.name in ARRAYS
+    return demand_u85_of(operation) if is_u85 else demand_of(operation)
+
+
+def microblock_of(operation: Computation, accelerator: Accelerator) -> Shape:
+    """Return the height, width and depth of the output that is computed at once."""
+    return microblock_for(demand_on(operation, accelerator), accelerator)
+
+
+def microblock_for(demand: AnyDemand, accelerator: Accelerator) -> Shape:
+    """Return the same of a demand."""
+    core = core_of(accelerator)
+    if isinstance(core, Core):
+        return core.microblock
+    assert isinstance(demand, DemandU85)
+    return unit_of(demand, core).shape
+
+
+def slab_for(demand: AnyDemand, accelerator: Accelerator) -> int:
+    """Return the input channels of one job at most, where they come depth first."""
+    core = core_of(accelerator)
+    if isinstance(core, Core):
+        assert isinstance(demand, Demand)
+        return DEPTH_FIRST_BYTES // demand.ifm_bytes
+    assert isinstance(demand, DemandU85)
+    return demand.slab(False, unit_of(demand, core), core) or demand.ifm[2]
+
+
+def sides_of(demand: AnyDemand, accelerator: Accelerator) -> tuple[Shape, Shape]:
+    """Return what each side of a block is a multiple of, and the most that it may be."""
+    core = core_of(accelerator)
+    if isinstance(core, Core):
+        return core.microblock, LARGEST_BLOCK
+    assert isinstance(demand, DemandU85)
+    return steps_u85(demand, unit_of(demand, core)), LARGEST_BLOCK_U85
+
+
+def fitting(
+    demand: AnyDemand, blocks: Ints, part_kernel: bool, accelerator: Accelerator
+) -> npt.NDArray[np.bool_]:
+    """Tell of each block, int64 [n, 3] (height, width, depth), whether it is legal: bool [n]."""
+    core = core_of(accelerator)
+    if isinstance(core, Core):
+        assert isinstance(demand, Demand)
+        return fits(demand, blocks, part_kernel, core)
+    assert isinstance(demand, DemandU85)
+    return fits_u85(demand, blocks, part_kernel, core)
