@@ -1,4 +1,4 @@
-"""Chains in stripes compute what whole operations do, with less alive."""
+"""Runs in stripes compute what whole operations do, with less alive."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from mizzen.targets.ethos_u.generator.arrange import chained
 from mizzen.targets.ethos_u.generator.cascade import (
-    Chain,
+    Run,
     cascaded,
     cascades,
     peak_bytes,
@@ -19,7 +20,9 @@ from mizzen.targets.ethos_u.generator.operations import (
     Copy,
     Kernel,
     Role,
+    Scale,
     Sequence,
+    links_of,
     maps_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
@@ -54,6 +57,17 @@ def branches() -> Sequence:
     return network.sequence((source,), (last, second))
 
 
+def handing_on() -> Sequence:
+    """Two chains of U85, between them a window."""
+    network = Network()
+    source = network.tensor((20, 8, 16), Role.INPUT)
+    first = network.add(network.convolution(source, 16, SAME_3X3), source)
+    second = network.convolution(first, 16, SAME_3X3)
+    third = network.pool(second, PoolingMode.AVERAGE, Kernel(), scale=Scale(1 << 30, 31))
+    last = network.add(third, first)
+    return chained(network.sequence((source,), (last,)))
+
+
 def kept_bytes(sequence: Sequence) -> int:
     scratch = (row for row in sequence.tensors if row.role is Role.SCRATCH)
     return sum(row.shape[0] * row.shape[1] * row.shape[2] for row in scratch)
@@ -69,10 +83,10 @@ def wraps(sequence: Sequence) -> Iterator[Bytes]:
 
 @pytest.mark.parametrize("stripes", [2, 3, 5, 13])
 @pytest.mark.parametrize("height", [27, 32])
-def test_a_chain_in_stripes_computes_the_same(height: int, stripes: int) -> None:
+def test_a_run_in_stripes_computes_the_same(height: int, stripes: int) -> None:
     whole = chain(height)
     for first, last in [(0, 4), (1, 3), (0, 1), (3, 4)]:
-        found = cascaded(whole, Chain(first, last, stripes))
+        found = cascaded(whole, Run(first, last, stripes))
         assert found is not None
         assert len(found.operations) > len(whole.operations)
         assert is_same(whole, found, range(2))
@@ -80,7 +94,7 @@ def test_a_chain_in_stripes_computes_the_same(height: int, stripes: int) -> None
 
 def test_less_is_kept_and_maps_wrap() -> None:
     whole = chain(32)
-    found = cascaded(whole, Chain(0, 4, 7))
+    found = cascaded(whole, Run(0, 4, 7))
     assert found is not None
     assert kept_bytes(found) < kept_bytes(whole) / 2
     assert list(wraps(found))
@@ -92,7 +106,7 @@ def test_less_is_kept_and_maps_wrap() -> None:
 @pytest.mark.parametrize("stripes", [2, 3, 7])
 def test_branches_are_kept_as_long_as_they_are_read(stripes: int) -> None:
     whole = branches()
-    found = cascaded(whole, Chain(0, 4, stripes))
+    found = cascaded(whole, Run(0, 4, stripes))
     assert found is not None
     assert found.tensors[2].shape == whole.tensors[2].shape, "an output stays whole"
     assert found.tensors[1].shape[0] < whole.tensors[1].shape[0]
@@ -107,7 +121,7 @@ def test_what_sees_bytes_is_not_divided() -> None:
     flat = Bytes(first, (1, 1, 1024), 0, (1024, 1024, 1))
     network.convolution(type(view)(flat, view.dtype, 3), 10, Kernel())
     sequence = network.sequence((source,), (2,))
-    assert cascaded(sequence, Chain(0, 1, 2)) is None
+    assert cascaded(sequence, Run(0, 1, 2)) is None
 
 
 def test_the_search_comes_to_goals_and_computes_the_same() -> None:
@@ -146,3 +160,16 @@ def test_a_sequence_without_operations_keeps_nothing_alive() -> None:
     made = Network()
     given = made.tensor((4, 4, 8), Role.INPUT)
     assert peak_bytes(made.sequence((given,), (given,))) == 0
+
+
+@pytest.mark.parametrize("stripes", [2, 3, 7])
+def test_a_run_of_chains_computes_the_same(stripes: int) -> None:
+    """What a chain hands on stays inside the NPU in each stripe."""
+    whole = handing_on()
+    assert [len(links_of(operation)) for operation in whole.operations] == [2, 3]
+    found = cascaded(whole, Run(0, 1, stripes))
+    assert found is not None
+    assert len(found.operations) == 2 * stripes
+    assert is_same(whole, found, range(2))
+    nowhere = [tensor for tensor, span in enumerate(found.lifetimes()) if span == (0, -1)]
+    assert len(nowhere) == 3

@@ -17,8 +17,7 @@ import pytest
 from mizzen.compiler.ethos_u.stages import arranged
 from mizzen.diagnostics import Origin
 from mizzen.graph import parse
-from mizzen.targets.ethos_u.generator.cascade import Chain as Stripes
-from mizzen.targets.ethos_u.generator.cascade import cascaded
+from mizzen.targets.ethos_u.generator.cascade import Run, cascaded
 from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
@@ -88,7 +87,7 @@ def made(step: str, graph: str, before: Sequence | None) -> tuple[Sequence, str]
             return after, str(after)
         case ["operations", first, "to", last, "in", stripes, "stripes"]:
             assert before is not None
-            after = cascaded(before, Stripes(int(first), int(last), int(stripes)))
+            after = cascaded(before, Run(int(first), int(last), int(stripes)))
             assert after is not None
             return after, str(after)
         case ["scheduled", "for", accelerator, "within", limit, "bytes"]:

@@ -1,38 +1,42 @@
-"""A sequence with a chain done in stripes."""
+"""A sequence with a run done in stripes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from mizzen.targets.ethos_u.generator.cascade.stripes import (
-    Chain,
     Division,
+    Run,
     Step,
     divide,
     input_height,
     rows_read,
+    views_read,
     window_rows,
 )
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
     Box,
     Bytes,
+    Chain,
     Computation,
+    Convolution,
     Copy,
     Elementwise,
     Map,
+    MatrixProduct,
     Operation,
+    Pooling,
     Sequence,
     Tensor,
     Tiles,
-    maps_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 
-def cascaded(sequence: Sequence, chain: Chain) -> Sequence | None:
-    """Return a sequence that computes the same, a chain done in stripes; None if it cannot be."""
-    division = divide(sequence, chain)
+def cascaded(sequence: Sequence, run: Run) -> Sequence | None:
+    """Return a sequence that computes the same, a run done in stripes; None if it cannot be."""
+    division = divide(sequence, run)
     if division is None:
         return None
     tensors = list(sequence.tensors)
@@ -40,9 +44,9 @@ def cascaded(sequence: Sequence, chain: Chain) -> Sequence | None:
         tensors[tensor] = _kept(sequence, division, tensor, kept)
     done = [_step(sequence, division, tensors, step) for step in division.steps]
     operations: list[Operation] = [
-        *sequence.operations[: chain.first],
+        *sequence.operations[: run.first],
         *done,
-        *sequence.operations[chain.last + 1 :],
+        *sequence.operations[run.last + 1 :],
     ]
     return replace(sequence, tensors=tuple(tensors), operations=tuple(operations))
 
@@ -71,8 +75,8 @@ def _ranges(sequence: Sequence, step: Step, tensor: int) -> list[tuple[int, int]
     operation = sequence.operations[step.operation]
     assert not isinstance(operation, Copy)
     ranges = [
-        rows_read(operation, view, step.start, step.stop)
-        for view in maps_read(operation)
+        rows_read(link, view, step.start, step.stop)
+        for link, view in views_read(operation)
         if view.tensor == tensor
     ]
     if operation.ofm.tensor == tensor:
@@ -80,9 +84,20 @@ def _ranges(sequence: Sequence, step: Step, tensor: int) -> list[tuple[int, int]
     return ranges
 
 
-def _step(sequence: Sequence, division: Division, tensors: list[Tensor], step: Step) -> Computation:
+def _step(
+    sequence: Sequence, division: Division, tensors: list[Tensor], step: Step
+) -> Computation | Chain:
     operation = sequence.operations[step.operation]
     assert not isinstance(operation, Copy)
+    if isinstance(operation, Chain):
+        return Chain(tuple(_link(link, division, tensors, step) for link in operation.links))
+    return _link(operation, division, tensors, step)
+
+
+def _link(
+    operation: Computation, division: Division, tensors: list[Tensor], step: Step
+) -> Computation:
+    """Return some rows of what an operation, or a link of a chain, computes."""
 
     def stripe_of(view: Map, start: int, stop: int) -> Map:
         kept = division.rows_kept.get(view.tensor)
@@ -90,11 +105,12 @@ def _step(sequence: Sequence, division: Division, tensors: list[Tensor], step: S
 
     ofm = stripe_of(operation.ofm, step.start, step.stop)
     ifm = stripe_of(operation.ifm, *rows_read(operation, operation.ifm, step.start, step.stop))
-    if isinstance(operation, Elementwise):
-        ifm2 = operation.ifm2
-        if isinstance(ifm2, Map):
-            ifm2 = stripe_of(ifm2, *rows_read(operation, ifm2, step.start, step.stop))
-        return replace(operation, ifm=ifm, ifm2=ifm2, ofm=ofm)
+    if isinstance(operation, Elementwise | MatrixProduct) and isinstance(operation.ifm2, Map):
+        second = operation.ifm2
+        second = stripe_of(second, *rows_read(operation, second, step.start, step.stop))
+        return replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
+    if not isinstance(operation, Convolution | Pooling):
+        return replace(operation, ifm=ifm, ofm=ofm)
     above, below = window_rows(operation, step.start, step.stop)
     padded = replace(
         operation.kernel,

@@ -1,22 +1,26 @@
-"""Which rows each operation of a chain does for each stripe, and how many rows are alive."""
+"""Which rows each operation of a run does for each stripe, and how many rows are alive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Box,
     Computation,
     Convolution,
     Copy,
     Elementwise,
     Map,
+    MatrixProduct,
     Operation,
     Pooling,
+    Resize,
     Role,
     Sequence,
+    links_of,
     maps_read,
     tensor_written,
 )
@@ -24,7 +28,7 @@ from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class Run:
     """Operations `first .. last` of a sequence, done in so many stripes."""
 
     first: int
@@ -43,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A chain divided: steps in their order, and of tensors inside it the rows that they keep."""
+    """A run divided: steps in their order, and of tensors inside it the rows that they keep."""
 
     steps: tuple[Step, ...]
     rows_kept: dict[int, int]
@@ -82,32 +86,32 @@ Readings = tuple[Reading, ...] | None
 """Of what an operation reads; None of one that cannot be done some rows at a time."""
 
 
-def divide(sequence: Sequence, chain: Chain) -> Division | None:
-    """Return a chain divided into stripes; None where operations do not permit it."""
-    operations = sequence.operations[chain.first : chain.last + 1]
+def divide(sequence: Sequence, run: Run) -> Division | None:
+    """Return a run divided into stripes; None where operations do not permit it."""
+    operations = sequence.operations[run.first : run.last + 1]
     readings_of = dict(
-        enumerate((readings(sequence, operation) for operation in operations), chain.first)
+        enumerate((readings(sequence, operation) for operation in operations), run.first)
     )
-    return divided(sequence, chain, sequence.lifetimes(), readings_of)
+    return divided(sequence, run, sequence.lifetimes(), readings_of)
 
 
 def divided(
-    sequence: Sequence, chain: Chain, spans: Spans, readings_of: Mapping[int, Readings]
+    sequence: Sequence, run: Run, spans: Spans, readings_of: Mapping[int, Readings]
 ) -> Division | None:
-    """Return a chain divided into stripes, what follows from the sequence being known.
+    """Return a run divided into stripes, what follows from the sequence being known.
 
-    rows  `readings` of each of the chain's operations
+    rows  `readings` of each of the run's operations
     """
-    operations = range(chain.first, chain.last + 1)
+    operations = range(run.first, run.last + 1)
     if any(readings_of[index] is None for index in operations):
         return None
-    inside = inner_tensors(sequence, chain, spans)
-    ends = _ends(sequence, chain, inside, readings_of)
+    inside = inner_tensors(sequence, run, spans)
+    ends = _ends(sequence, run, inside, readings_of)
     if ends is None:
         return None
     written = [(index, ends[tensor_written(sequence.operations[index])]) for index in operations]
     steps: list[Step] = []
-    for stripe in range(chain.stripes):
+    for stripe in range(run.stripes):
         for index, stops in written:
             start = stops[stripe - 1] if stripe else 0
             if stops[stripe] > start:
@@ -119,17 +123,34 @@ def readings(sequence: Sequence, operation: Operation) -> Readings:
     """Return which rows an operation reads; None where it cannot be done some rows at a time."""
     if not is_by_rows(sequence, operation):
         return None
-    assert not isinstance(operation, Copy)
-    return tuple(reading(operation, view) for view in maps_read(operation))
+    return tuple(reading(link, view) for link, view in views_read(operation))
+
+
+def views_read(operation: Operation) -> Iterator[tuple[Computation, Map]]:
+    """Yield the maps that an operation reads from memory, and the link that reads each."""
+    outside = {view.tensor for view in maps_read(operation)}
+    for link in links_of(operation):
+        for view in maps_read(link):
+            if view.tensor in outside:
+                yield link, view
 
 
 def is_by_rows(sequence: Sequence, operation: Operation) -> bool:
     """Return whether an operation can be done some rows at a time."""
-    if isinstance(operation, Copy):
-        return False
-    if not isinstance(operation, Elementwise) and operation.upscale is not UpscaleMode.NONE:
+    if isinstance(operation, Copy) or not all(map(_gives_rows, links_of(operation))):
         return False
     return all(_is_all_rows(sequence, view) for view in (*maps_read(operation), operation.ofm))
+
+
+def _gives_rows(link: Computation) -> bool:
+    """Whether each row of the result follows from some rows of the inputs."""
+    match link:
+        case Resize():
+            return False
+        case Convolution() | Pooling():
+            return link.upscale is UpscaleMode.NONE and link.order == AS_COMPUTED
+        case _:
+            return link.order == AS_COMPUTED
 
 
 def _is_all_rows(sequence: Sequence, fm: Map) -> bool:
@@ -144,19 +165,19 @@ def _is_all_rows(sequence: Sequence, fm: Map) -> bool:
     )
 
 
-def inner_tensors(sequence: Sequence, chain: Chain, spans: Spans) -> frozenset[int]:
-    """Return the tensors that one operation of a chain writes and only later ones of it read."""
+def inner_tensors(sequence: Sequence, run: Run, spans: Spans) -> frozenset[int]:
+    """Return the tensors that one operation of a run writes and only later ones of it read."""
     inner: set[int] = set()
     written: set[int] = set()
-    for index in range(chain.first, chain.last):
+    for index in range(run.first, run.last):
         tensor = tensor_written(sequence.operations[index])
         first, last = spans[tensor]
-        if sequence.tensors[tensor].role is Role.SCRATCH and first == index < last <= chain.last:
+        if sequence.tensors[tensor].role is Role.SCRATCH and first == index < last <= run.last:
             inner.add(tensor)
         if tensor in written:
             inner.discard(tensor)
         written.add(tensor)
-    return frozenset(inner - {tensor_written(sequence.operations[chain.last])}) - frozenset(
+    return frozenset(inner - {tensor_written(sequence.operations[run.last])}) - frozenset(
         sequence.outputs
     )
 
@@ -169,7 +190,7 @@ def rows_read(operation: Computation, view: Map, start: int, stop: int) -> tuple
 
 def reading(operation: Computation, view: Map) -> Reading:
     """Return which rows of an input an operation reads."""
-    if isinstance(operation, Elementwise):
+    if isinstance(operation, Elementwise | MatrixProduct | Resize):
         stride = 0 if view.shape[0] == 1 else 1
         return Reading(view.tensor, stride, 0, 1, operation.ofm.shape[0])
     kernel = operation.kernel
@@ -192,13 +213,13 @@ def input_height(operation: Convolution | Pooling) -> int:
 
 
 def _ends(
-    sequence: Sequence, chain: Chain, inside: frozenset[int], readings_of: Mapping[int, Readings]
+    sequence: Sequence, run: Run, inside: frozenset[int], readings_of: Mapping[int, Readings]
 ) -> dict[int, list[int]] | None:
-    """Return of each tensor that a chain writes how many rows are there after each stripe."""
-    count = chain.stripes
+    """Return of each tensor that a run writes how many rows are there after each stripe."""
+    count = run.stripes
     ends_of: dict[int, list[int]] = {}
     written: set[int] = set()
-    for index in range(chain.last, chain.first - 1, -1):
+    for index in range(run.last, run.first - 1, -1):
         operation = sequence.operations[index]
         assert not isinstance(operation, Copy)
         output, height = operation.ofm.tensor, operation.ofm.shape[0]
@@ -206,7 +227,7 @@ def _ends(
             return None
         written.add(output)
         ends = ends_of.setdefault(output, [0] * count)
-        if index == chain.last:
+        if index == run.last:
             ends[:] = [-(-height * (stripe + 1) // count) for stripe in range(count)]
         elif output not in inside:
             ends[-1] = height
@@ -239,7 +260,7 @@ def _rows_kept(
     inside: frozenset[int],
     readings_of: Mapping[int, Readings],
 ) -> dict[int, int]:
-    """Return how many rows of each tensor inside a chain are alive at once at most."""
+    """Return how many rows of each tensor inside a run are alive at once at most."""
     alive: dict[int, int] = {}
     lowest: dict[int, int] = {}
     for step in reversed(steps):
