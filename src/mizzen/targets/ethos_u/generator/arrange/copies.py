@@ -21,12 +21,10 @@ import numpy as np
 
 from mizzen.targets.ethos_u.generator.arrange.strided import (
     as_box,
-    as_bytes,
     freed,
     in_bytes,
     is_dense,
     replaced,
-    with_maps,
 )
 from mizzen.targets.ethos_u.generator.operations import (
     Box,
@@ -41,9 +39,11 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Shape,
     Tensor,
+    as_bytes,
     maps_read,
     tensor_written,
     tensors_read,
+    with_maps,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     ClipRange,

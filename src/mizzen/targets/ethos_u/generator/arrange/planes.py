@@ -1,44 +1,37 @@
-"""Tensors in planes of 16 channels: bricks whose rows follow each other.
+"""1x1 convolutions over tensors in planes of bricks, which they may see in any shape.
 
-NHCWB16 has the bricks of a row one after the other, so that a map of another width cannot be seen
-in it, and what sees a map in another shape needs NHWC, which the machine moves in short runs. With
-all positions of one brick together, and the bricks one after another, a map of `H` x `W` is one of
-`1` x `H * W` too, and both are NHCWB16 to the machine: only the strides differ.
+Ref: `operations.planes`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Sequence as Rows
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mizzen.targets.ethos_u.generator.arrange.orientation import NEVER, Estimate
 from mizzen.targets.ethos_u.generator.arrange.strided import (
-    as_bytes,
     is_planes,
     replaced,
-    with_maps,
 )
 from mizzen.targets.ethos_u.generator.arrange.views import positions_view, view_shapes
 from mizzen.targets.ethos_u.generator.operations import (
-    BRICK,
-    Bytes,
     Computation,
     Convolution,
     Copy,
     Kernel,
-    Map,
     Operation,
+    Planes,
     Pooling,
     Role,
     Sequence,
     Shape,
-    Tensor,
     maps_read,
     tensor_written,
     tensors_read,
+    with_maps,
 )
-from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
 
@@ -106,37 +99,6 @@ def _cost(sequence: Sequence, indices: Rows[int], estimate: Estimate) -> float:
     return total
 
 
-@dataclass(frozen=True, slots=True)
-class _Planes:
-    """A tensor in planes: its bytes a position in NHWC, and a plane's bytes."""
-
-    tensor: Tensor
-    pixel_bytes: int
-    plane_bytes: int
-
-    def view(self, map_: Map) -> Bytes | None:
-        """Return a map of the tensor in planes; None where its channels are not whole bricks."""
-        view, size = as_bytes(map_.view, self.tensor), self.tensor.dtype.itemsize
-        if view is None or map_.dtype.itemsize != size or view.strides_bytes[2] != size:
-            return None
-        position, start = divmod(view.offset_bytes, self.pixel_bytes)
-        brick, rest = divmod(start // size, BRICK)
-        stride_y, stride_x, _ = view.strides_bytes
-        height, width, depth = view.shape
-        whole_columns = width == 1 or stride_x == self.pixel_bytes
-        whole_rows = height == 1 or stride_y % self.pixel_bytes == 0
-        if rest or not whole_columns or not whole_rows or start + depth * size > self.pixel_bytes:
-            return None
-        step = BRICK * size
-        return Bytes(
-            tensor=view.tensor,
-            shape=view.shape,
-            offset_bytes=brick * self.plane_bytes + position * step,
-            strides_bytes=(stride_y // self.pixel_bytes * step, step, self.plane_bytes),
-            layout=Layout.NHCWB16,
-        )
-
-
 def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Sequence | None:
     """Return a sequence with a tensor in planes; None where not all of its users can see it so."""
     if users is None:
@@ -145,9 +107,7 @@ def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Seque
     if all(_sees_planes(operation, index) for operation in operations):
         return sequence
     tensor = sequence.tensors[index]
-    height, width, depth = tensor.shape
-    size, bricks = tensor.dtype.itemsize, -(-depth // BRICK)
-    planes = _Planes(tensor, depth * size, height * width * BRICK * size)
+    planes = Planes(tensor)
     changes: dict[int, tuple[Operation, ...]] = {}
     for user, operation in zip(users, operations, strict=True):
         if isinstance(operation, Copy) or _needs_rows(operation, index):
@@ -157,7 +117,7 @@ def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Seque
             return None
         changes[user] = (changed,)
     tensors = list(sequence.tensors)
-    tensors[index] = replace(tensor, shape=(bricks, height * width, BRICK), layout=Layout.NHWC)
+    tensors[index] = planes.in_planes
     return replaced(sequence, changes, tensors=tuple(tensors))
 
 
@@ -175,10 +135,10 @@ def _needs_rows(operation: Computation, tensor: int) -> bool:
     return adds and operation.ifm.tensor == tensor
 
 
-def _changed(operation: Computation, tensor: int, planes: _Planes) -> Computation | None:
+def _changed(operation: Computation, tensor: int, planes: Planes) -> Computation | None:
     maps = [map_ for map_ in (*maps_read(operation), operation.ofm) if map_.tensor == tensor]
     views = {map_: planes.view(map_) for map_ in maps}
-    if None in views.values():
+    if None in views.values() or not all(planes.has_rows(map_) for map_ in maps):
         return None
     return with_maps(
         operation,

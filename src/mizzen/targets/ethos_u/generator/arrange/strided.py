@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
     Box,
     Bytes,
-    Computation,
     Copy,
-    Elementwise,
     Map,
     Operation,
     Role,
     Sequence,
     Shape,
     Tensor,
+    as_bytes,
     maps_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout
@@ -28,18 +26,6 @@ HEIGHT, WIDTH = 0, 1
 def in_bytes(map_: Map, tensors: tuple[Tensor, ...]) -> Bytes | None:
     """Return a map as strides over a tensor in NHWC; None of bricks and of several tiles."""
     return as_bytes(map_.view, tensors[map_.tensor])
-
-
-def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
-    """Return a view of a tensor as strides over it in NHWC; None of bricks and of tiles."""
-    if isinstance(view, Bytes):
-        return view if view.layout is Layout.NHWC and view.tiles is None else None
-    if tensor.layout is Layout.NHCWB16:
-        return None
-    stride_y, stride_x, size = tensor.strides_bytes(Layout.NHWC)
-    offset = view.start[0] * stride_y + view.start[1] * stride_x + view.start[2] * size
-    strides = stride_y * view.steps[0], stride_x * view.steps[1], size
-    return Bytes(tensor=view.tensor, shape=view.shape, offset_bytes=offset, strides_bytes=strides)
 
 
 def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
@@ -117,18 +103,6 @@ def replaced(
         new for index, old in enumerate(sequence.operations) for new in changes.get(index, (old,))
     )
     return replace(sequence, operations=operations, **more)
-
-
-def with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computation:
-    """Return an operation with others for its maps; it itself where none of them changes."""
-    ifm, ofm = change(operation.ifm), change(operation.ofm)
-    if isinstance(operation, Elementwise) and isinstance(operation.ifm2, Map):
-        second = change(operation.ifm2)
-        if second is not operation.ifm2:
-            return replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
-    if ifm is operation.ifm and ofm is operation.ofm:
-        return operation
-    return replace(operation, ifm=ifm, ofm=ofm)
 
 
 def takes_bricks(box: Box, across: int = WIDTH) -> bool:

@@ -13,14 +13,15 @@ import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import DType
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, each, pixels
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, each
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, plain
 from mizzen.targets.ethos_u.generator.lower.lines import interpolated, is_wide_table
 from mizzen.targets.ethos_u.generator.lower.narrowing import narrowed, narrows
+from mizzen.targets.ethos_u.generator.lower.orders import each_stored
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.shuffling import shuffled
-from mizzen.targets.ethos_u.generator.lower.views import View, rows
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels, rows
 from mizzen.targets.ethos_u.generator.operations import (
     ChannelScales,
     Convolution,
@@ -31,7 +32,13 @@ from mizzen.targets.ethos_u.generator.operations import (
     Scalar,
     Scale,
 )
-from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode, RoundMode
+from mizzen.targets.ethos_u.machine.commands_values import (
+    Arch,
+    ElementwiseMode,
+    PoolingMode,
+    PoolingModeU85,
+    RoundMode,
+)
 
 INT16 = np.dtype(np.int16)
 INT32 = np.dtype(np.int32)
@@ -66,14 +73,15 @@ def carried(site: Site) -> Node:
         else:
             carry(emitter, source, target, finish, zero, origin)
 
-    return site.node((site.root,), write, site.steps)
+    stores = site.stores if len(finish.multipliers) == 1 else pixels
+    return site.node((site.root,), write, site.steps, stores=stores)
 
 
 def carry(
     emitter: Emitter, source: View, target: View, finish: Finish, zero: int, origin: Origin
 ) -> None:
     """Add what does a finish to 8 or 16 bits of a view, and writes another of its shape."""
-    for ifm, ofm in each(emitter, source, target):
+    for (ifm, ofm), order in each_stored(emitter, origin, source, target):
         if finish.dtype in WIDE:
             emitter.operations.append(
                 Elementwise(
@@ -85,6 +93,7 @@ def carry(
                     finish.activation,
                     scale=finish.scale,
                     rounding=finish.rounding,
+                    order=order,
                 )
             )
             continue
@@ -98,6 +107,7 @@ def carry(
                 finish.scale,
                 finish.activation,
                 rounding=finish.rounding,
+                order=order,
             )
         )
 
@@ -107,7 +117,13 @@ def _zeroed(row: Map, zero: int) -> Map:
 
 
 def product(emitter: Emitter, source: View, target: View, finish: Finish, origin: Origin) -> None:
-    """Add the product of 32 bits and the multiplier, shifted."""
+    """Add what does a finish to 32 bits of a view.
+
+    U85 scales them in a pool; others multiply with the multiplier and shift.
+    """
+    if emitter.arch is Arch.U85:
+        _summed(emitter, source, target, finish, origin)
+        return
     multiplier, shift = int(finish.multipliers[0]), int(finish.shifts[0])
     if finish.rounding is RoundMode.NATURAL or shift <= 31:
         while multiplier and shift and not multiplier & 1:
@@ -125,6 +141,27 @@ def product(emitter: Emitter, source: View, target: View, finish: Finish, origin
                 finish.activation,
                 scale=Scale(1, shift),
                 rounding=finish.rounding,
+            )
+        )
+
+
+def _summed(emitter: Emitter, source: View, target: View, finish: Finish, origin: Origin) -> None:
+    """Add sums of single elements of 32 bits.
+
+    Ref: registers of Ethos-U85, IFM_PRECISION: POOL SUM takes 32 bits where it is one position.
+    """
+    for (ifm, ofm), order in each_stored(emitter, origin, source, target):
+        emitter.operations.append(
+            Pooling(
+                origin,
+                PoolingModeU85.SUM,
+                ifm,
+                _zeroed(ofm, finish.zero_point),
+                Kernel(),
+                finish.scale,
+                finish.activation,
+                rounding=finish.rounding,
+                order=order,
             )
         )
 
@@ -190,5 +227,10 @@ def copy(emitter: Emitter, source: View, target: View, origin: Origin) -> None:
     dtype = {1: DType.INT8, 2: DType.INT16, 4: DType.INT32}[emitter.dtype(source).itemsize]
     if dtype is DType.INT32:
         product(emitter, source, target, plain(dtype), origin)
-    elif dtype is DType.INT16 or not shuffled(emitter, source, target, origin):
+    elif not _shuffles(emitter, dtype) or not shuffled(emitter, source, target, origin):
         carry(emitter, source, target, plain(dtype), 0, origin)
+
+
+def _shuffles(emitter: Emitter, dtype: DType) -> bool:
+    """Whether a convolution may move what lies beside each other; U85 stores in any order."""
+    return dtype is DType.INT8 and emitter.arch is not Arch.U85

@@ -9,7 +9,7 @@ if that can be. Then nodes write their operations in the graph's order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -19,12 +19,14 @@ import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import DType, Operation, Value
-from mizzen.targets.ethos_u.generator.lower.views import Ints, View, dense, planes
+from mizzen.targets.ethos_u.generator.lower.views import Ints, View, dense, planes, upright
 from mizzen.targets.ethos_u.generator.operations import BRICK, Box, Bytes, Map, Role, Shape, Tensor
 from mizzen.targets.ethos_u.generator.operations import Operation as NpuOperation
-from mizzen.targets.ethos_u.machine.commands_values import Layout
+from mizzen.targets.ethos_u.machine.commands_values import Arch, Layout
 
 Wishes = Iterable[tuple[Value, View | None]]
+Orders = Mapping[Value, Ints]
+NO_ORDERS: Orders = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +39,7 @@ class Node:
                 where a view cannot say it
     wishes      where the values that it reads could be written to for its result to be in place
     operations  those of the graph that it does
+    orders      axes of values that it reads, outermost first, in the order in which it reads them
     """
 
     value: Value
@@ -45,6 +48,7 @@ class Node:
     emit: Callable[[Emitter], None]
     view: Callable[[View], View | None] | None = None
     wishes: Callable[[View], Wishes] | None = None
+    orders: Orders = field(default_factory=dict[Value, Ints])
 
 
 @dataclass(slots=True, eq=False)
@@ -80,6 +84,7 @@ class Emitter:
     places: dict[Value, View] = field(default_factory=dict[Value, View])
     copier: Callable[[Emitter, View, View, Origin], None] | None = None
     has_run: View | None = None
+    arch: Arch = Arch.U55
     _constants: dict[tuple[bytes, Any], int] = field(default_factory=dict[tuple[bytes, Any], int])
     _copies: dict[View, View] = field(default_factory=dict[View, View])
 
@@ -118,6 +123,12 @@ class Emitter:
             place = self.tensor(name, value.shape, type_of(value.dtype))
         self.views[value] = place
         return place
+
+    def ordered(self, value: Value, axes: Ints) -> View:
+        """Add a tensor for a value in which its axes lie in an order, outermost first."""
+        shape = [value.shape[axis] for axis in axes]
+        made = self.tensor(value.name, shape, type_of(value.dtype))
+        return made.permuted([axes.index(axis) for axis in range(len(axes))])
 
     def scratch(
         self, like: View, name: str = "scratch", dtype: np.dtype[Any] | None = None
@@ -210,11 +221,6 @@ def _box(view: View, whole: Shape) -> Box | None:
     return Box(view.tensor, _shape(view), start, (steps[0], steps[1]))
 
 
-def pixels(view: View) -> bool:
-    """Whether the elements along the last axis lie beside each other."""
-    return not view.shape or view.shape[-1] == 1 or view.strides[-1] == 1
-
-
 def images(view: View) -> Iterator[View]:
     """Return the images [H, W, C] of a view [N, H, W, C]."""
     for index in range(view.shape[0]):
@@ -224,6 +230,8 @@ def images(view: View) -> Iterator[View]:
 
 def each(emitter: Emitter, *views: View) -> Iterator[tuple[Map, ...]]:
     """Return views of as many axes as maps that belong together."""
+    if emitter.arch is Arch.U85:
+        views = upright(views[0], views)
     for row in planes(*views):
         yield tuple(emitter.map(view) for view in row)
 

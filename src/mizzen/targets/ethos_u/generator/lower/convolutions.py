@@ -16,12 +16,12 @@ import numpy as np
 from mizzen.graph import DType
 from mizzen.ops.tensor import Conv2d, DepthwiseConv2d
 from mizzen.targets.ethos_u.generator.lower.carrying import INT32, each_with
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, plain
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError, need
 from mizzen.targets.ethos_u.generator.lower.spans import Span, Windows
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels
 from mizzen.targets.ethos_u.generator.lower.windows import (
     LARGEST_KERNEL,
     LONGEST_DILATION,

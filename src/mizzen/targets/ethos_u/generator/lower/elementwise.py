@@ -35,12 +35,25 @@ from mizzen.ops.type_conversion import Cast, Rescale
 from mizzen.targets.ethos_u.generator.lower.carrying import ONE, SCALAR_RANGE
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, type_of
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, number, numbers, rounding_of
+from mizzen.targets.ethos_u.generator.lower.orders import each_stored
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.slopes import slope_of
 from mizzen.targets.ethos_u.generator.lower.views import Ints, View, planes
-from mizzen.targets.ethos_u.generator.operations import Activation, Elementwise, Map, Scalar, Scale
-from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, IfmScaleMode, RoundMode
+from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
+    Elementwise,
+    Map,
+    Order,
+    Scalar,
+    Scale,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
+    Arch,
+    ElementwiseMode,
+    IfmScaleMode,
+    RoundMode,
+)
 
 LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
 """Bits that operands of ADD and SUB gain before one is scaled, by type. Ref: registers of
@@ -368,21 +381,19 @@ def _node(site: Site, plan: Plan) -> Node:
     def write(emitter: Emitter, target: View) -> None:
         write_elementwise(emitter, site, plan, target)
 
-    return site.node(reads, write)
+    return site.node(reads, write, stores=site.stores)
 
 
 def write_elementwise(emitter: Emitter, site: Site, plan: Plan, target: View) -> None:
     """Add an elementwise operation that writes a view."""
     seen = [_seen(emitter, site, row, target.shape) for row in plan.rows]
+    zeros = [row.zero for row in plan.rows]
     if len(seen) == 1:
         (only,) = seen
         assert isinstance(only, View)
-        for one, made in planes(only, target):
-            emitter.operations.append(
-                _operation(
-                    emitter, site, plan, emitter.map(one, plan.rows[0].zero), None, made, False
-                )
-            )
+        for (ifm, ofm), order in each_stored(emitter, site.origin, only, target):
+            rows = _zeroed(ifm, zeros[0]), None, ofm
+            emitter.operations.append(_operation(site, plan, rows, order))
         return
     first, second = seen
     full = target.shape
@@ -391,38 +402,41 @@ def write_elementwise(emitter: Emitter, site: Site, plan: Plan, target: View) ->
         first, turned = _stored(emitter, first, plan.rows[0]), False
     if turned:
         first, second = second, first
-    zeros = [row.zero for row in plan.rows]
-    if turned:
         zeros.reverse()
     assert isinstance(first, View)
-    if first.shape != full:
+    if first.shape != full and emitter.arch is not Arch.U85:
         first = _expanded(emitter, site, first, zeros[0], full)
     if isinstance(second, Scalar):
-        for one, made in planes(first, target):
-            row = emitter.map(one, zeros[0])
-            emitter.operations.append(_operation(emitter, site, plan, row, second, made, turned))
+        for (ifm, ofm), order in each_stored(emitter, site.origin, first, target):
+            rows = _zeroed(ifm, zeros[0]), second, ofm
+            emitter.operations.append(_operation(site, plan, rows, order, turned=turned))
         return
-    for one, other, made in planes(first, second, target):
-        rows = emitter.map(one, zeros[0]), emitter.map(other, zeros[1])
-        emitter.operations.append(_operation(emitter, site, plan, *rows, made, turned))
+    for (ifm, ifm2, ofm), order in each_stored(emitter, site.origin, first, second, target):
+        rows = _zeroed(ifm, zeros[0]), _zeroed(ifm2, zeros[1]), ofm
+        emitter.operations.append(_operation(site, plan, rows, order, turned=turned))
+
+
+def _zeroed(map_: Map, zero: int) -> Map:
+    return replace(map_, zero_point=zero)
 
 
 def _operation(
-    emitter: Emitter,
     site: Site,
     plan: Plan,
-    ifm: Map,
-    ifm2: Map | Scalar | None,
-    made: View,
-    turned: bool,
+    rows: tuple[Map, Map | Scalar | None, Map],
+    order: Order,
+    *,
+    turned: bool = False,
 ) -> Elementwise:
+    """Return the operation of three maps: what is read, and what is written."""
     finish = plan.finish
+    ifm, ifm2, ofm = rows
     return Elementwise(
         site.origin,
         plan.mode,
         ifm,
         ifm2,
-        emitter.map(made, finish.zero_point),
+        _zeroed(ofm, finish.zero_point),
         finish.activation,
         reversed=turned,
         scale=plan.scale,
@@ -431,6 +445,7 @@ def _operation(
         scale_mode=plan.scale_mode,
         rounding=plan.rounding,
         ifm_rounding=plan.operand_rounding,
+        order=order,
     )
 
 

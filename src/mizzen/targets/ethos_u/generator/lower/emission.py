@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from mizzen.graph import Operation, Value
+from mizzen.targets.ethos_u.generator.lower.bricks_u85 import in_bricks
 from mizzen.targets.ethos_u.generator.lower.carrying import carry, copy
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, type_of
 from mizzen.targets.ethos_u.generator.lower.finish import plain
+from mizzen.targets.ethos_u.generator.lower.movement import lies
 from mizzen.targets.ethos_u.generator.lower.planning import NOWHERE
 from mizzen.targets.ethos_u.generator.lower.states import (
     States,
@@ -24,14 +26,15 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.operations import (
     Copy,
-    Elementwise,
     Map,
     Role,
     Sequence,
     tensor_written,
     tensors_read,
+    with_maps,
 )
 from mizzen.targets.ethos_u.generator.operations import Operation as NpuOperation
+from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 BYTE_OFFSET = 128
 """By how much an unsigned byte is more than the signed one that stands for it in the graph."""
@@ -58,9 +61,10 @@ def emitted(
     nodes: Mapping[Value, Node],
     order: Mapping[Operation, int],
     states: States,
+    arch: Arch,
 ) -> Sequence:
     """Return the sequence of the nodes; states are its last inputs."""
-    emitter = Emitter(copier=copy)
+    emitter = Emitter(copier=copy, arch=arch)
     for value in interface.inputs:
         row = emitter.tensor(value.name, value.shape, interface.dtype(value), Role.INPUT)
         emitter.views[value] = row
@@ -88,7 +92,8 @@ def emitted(
         _given(emitter, value, place, is_unsigned=value in interface.unsigned)
     write_all(emitter, due.get(len(ordered), ()), held)
     write_flag(emitter)
-    return _sequence(emitter, count, ends)
+    sequence = _sequence(emitter, count, ends)
+    return in_bricks(sequence) if arch is Arch.U85 else sequence
 
 
 def _given(emitter: Emitter, value: Value, place: View, *, is_unsigned: bool) -> None:
@@ -120,10 +125,13 @@ def _wish(emitter: Emitter, node: Node, nodes: Mapping[Value, Node]) -> None:
 
     What is only seen in another way is not written, unless it is wished somewhere.
     """
+    for value, axes in node.orders.items():
+        if value in nodes and value not in emitter.places:
+            emitter.places[value] = emitter.ordered(value, axes)
     if node.wishes is None:
         return
     place = emitter.places.get(node.value)
-    if place is None and node.view is not None:
+    if place is None and node.view is not None and not _is_written(emitter, node):
         return
     if place is None:
         place = emitter.target(node.value)
@@ -131,6 +139,12 @@ def _wish(emitter: Emitter, node: Node, nodes: Mapping[Value, Node]) -> None:
     for value, wish in node.wishes(place):
         if wish is not None and value in nodes and value not in emitter.places:
             emitter.places[value] = wish
+
+
+def _is_written(emitter: Emitter, node: Node) -> bool:
+    """Whether no view is what a node sees of what lies as it is computed; U85 writes it so."""
+    apart = emitter.arch is Arch.U85 and lies(node.value) is None
+    return apart and lies(node.reads[0]) is not None
 
 
 def _sequence(emitter: Emitter, inputs: int, ends: Several[View]) -> Sequence:
@@ -153,10 +167,7 @@ def renumbered(operation: NpuOperation, places: Mapping[int, int]) -> NpuOperati
     if isinstance(operation, Copy):
         source, destination = places[operation.source], places[operation.destination]
         return replace(operation, source=source, destination=destination)
-    ifm, ofm = _elsewhere(operation.ifm, places), _elsewhere(operation.ofm, places)
-    if isinstance(operation, Elementwise) and isinstance(operation.ifm2, Map):
-        return replace(operation, ifm=ifm, ofm=ofm, ifm2=_elsewhere(operation.ifm2, places))
-    return replace(operation, ifm=ifm, ofm=ofm)
+    return with_maps(operation, lambda map_: _elsewhere(map_, places))
 
 
 def _elsewhere(row: Map, places: Mapping[int, int]) -> Map:

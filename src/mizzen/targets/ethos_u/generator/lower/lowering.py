@@ -18,6 +18,7 @@ from mizzen.targets.ethos_u.generator.lower import (
     curves,
     elementwise,
     matrices,
+    matrices_u85,
     pools,
     reductions,
     resizing,
@@ -48,6 +49,7 @@ RULED = (
     curves,
     elementwise,
     matrices,
+    matrices_u85,
     pools,
     reductions,
     resizing,
@@ -115,7 +117,7 @@ def lower(graph: Graph, unsigned: Collection[Value] = (), arch: Arch = Arch.U55)
     nodes, refused = _nodes(interface, arch, states)
     if refused:
         return Lowered(None, states.rows, _ordered(refused, order))
-    return Lowered(emitted(interface, nodes, order, states), states.rows, ())
+    return Lowered(emitted(interface, nodes, order, states, arch), states.rows, ())
 
 
 def lower_in_runs(graph: Graph, unsigned: Collection[Value] = (), arch: Arch = Arch.U55) -> InRuns:
@@ -172,7 +174,9 @@ def _nodes(
         assert producer is not None, value
         try:
             node = (
-                node_of_read(value, states) or moved(value) or node_of(value, wanted, carried, arch)
+                node_of_read(value, states)
+                or moved(value, arch)
+                or node_of(value, wanted, carried, arch)
             )
         except NoFormError as error:
             refused[producer] = error.reason

@@ -30,12 +30,13 @@ from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, Wishes
 from mizzen.targets.ethos_u.generator.lower.finish import number, numbers, plain
 from mizzen.targets.ethos_u.generator.lower.planning import NOWHERE, Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, dense
+from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 See = Callable[[View], View | None]
 
 
-def moved(value: Value) -> Node | None:
+def moved(value: Value, arch: Arch) -> Node | None:
     """Return the node of a value that is another one seen in another way; None if it is not."""
     operation = value.producer
     match operation:
@@ -45,9 +46,8 @@ def moved(value: Value) -> Node | None:
             starts = numbers(operation.start).tolist()
             return _seen(value, operation, lambda view: view.sliced(starts, value.shape), None)
         case Transpose():
-            return _seen(
-                value, operation, lambda view: view.permuted(operation.perms), _turned_back
-            )
+            back = _permuted_back if arch is Arch.U85 else _turned_back
+            return _seen(value, operation, lambda view: view.permuted(operation.perms), back)
         case Reverse():
             return _seen(value, operation, lambda view: view.reversed(operation.axis), None)
         case _:
@@ -66,6 +66,26 @@ def _turned_back(operation: Operation, place: View) -> View | None:
     if perms and perms[last] != last and operation.operand.shape[last] != 1:
         return None
     return place.permuted([perms.index(axis) for axis in range(len(perms))])
+
+
+def _permuted_back(operation: Operation, place: View) -> View | None:
+    """Return where the operand lies, if nobody else reads it."""
+    assert isinstance(operation, Transpose)
+    alone = sum(operation.operand.uses.values()) == 1
+    perms = operation.perms
+    return place.permuted([perms.index(axis) for axis in range(len(perms))]) if alone else None
+
+
+def lies(value: Value) -> View | None:
+    """Return how a value lies where it is a view of what is computed, row by row.
+
+    None where no view is one.
+    """
+    node = moved(value, Arch.U85)
+    if node is None or node.view is None:
+        return dense(0, value.shape)
+    source = lies(node.reads[0])
+    return None if source is None else node.view(source)
 
 
 def _seen(

@@ -15,10 +15,10 @@ from mizzen.graph import Operation, Value
 from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Reshape
 from mizzen.ops.type_conversion import Rescale
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, pixels
+from mizzen.targets.ethos_u.generator.lower.context import NO_ORDERS, Emitter, Node, Orders
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, chain, finish_of, number
 from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels
 from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 NOWHERE = Origin("network")
@@ -63,13 +63,20 @@ class Site:
         reads: Sequence[Value],
         write: Callable[[Emitter, View], None],
         operations: Sequence[Operation] = (),
+        *,
+        orders: Orders = NO_ORDERS,
+        stores: Callable[[View], bool] = pixels,
     ) -> Node:
-        """Return a node that writes the root's elements; `write` is given where, in its shape."""
+        """Return a node that writes the root's elements; `write` is given where, in its shape.
+
+        orders  as a node has them
+        stores  whether it can write a view
+        """
 
         def emit(emitter: Emitter) -> None:
             place = emitter.target(self.value)
             view = place.reshaped(self.root.shape)
-            if view is not None and pixels(view):
+            if view is not None and stores(view):
                 write(emitter, view)
                 return
             made = emitter.tensor(self.value.name, self.root.shape, emitter.dtype(place))
@@ -79,7 +86,12 @@ class Site:
             emitter.copy(shaped, place, self.origin)
 
         own = (self.root.producer,) if self.root.producer is not None and operations == () else ()
-        return Node(self.value, tuple(reads), (*own, *operations, *self.steps), emit)
+        done = (*own, *operations, *self.steps)
+        return Node(self.value, tuple(reads), done, emit, orders=orders)
+
+    def stores(self, view: View) -> bool:
+        """Whether an operation that reads pixels can write a view: U85 does in any order."""
+        return self.arch is Arch.U85 or pixels(view)
 
 
 Rule = Callable[[Site], Node]

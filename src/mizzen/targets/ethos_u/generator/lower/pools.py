@@ -12,13 +12,13 @@ import numpy as np
 
 from mizzen.graph import DType, Value, integer_range
 from mizzen.ops.tensor import AvgPool2d, MaxPool2d
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, number, plain
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.reductions import over_channels
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.spans import Windows
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels
 from mizzen.targets.ethos_u.generator.lower.windows import (
     LARGEST_POOL,
     TALLEST_POOL,

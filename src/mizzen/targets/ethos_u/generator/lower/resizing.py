@@ -20,12 +20,12 @@ import numpy as np
 from mizzen.graph import DType, ResizeMode
 from mizzen.ops.image import Resize
 from mizzen.targets.ethos_u.generator.lower.carrying import carry
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, numbers, plain
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.spans import LONGEST_STRIDE, Span
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels
 from mizzen.targets.ethos_u.generator.lower.windows import (
     WEIGHT_LIMIT,
     part,

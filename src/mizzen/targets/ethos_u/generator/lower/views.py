@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
 Ints = tuple[int, ...]
 
@@ -147,16 +147,20 @@ def planes(*views: View) -> Iterator[tuple[View, ...]]:
     An axis along which a view has one element and another more is broadcast. Depth has a stride of
     1 in every view that has more than one element along it.
     """
+    yield from in_threes(views, len(views))
+
+
+def in_threes(views: tuple[View, ...], pixeled: int) -> Iterator[tuple[View, ...]]:
+    """Cut views as `planes` does; depth has a stride of 1 only in so many of the first views."""
     views = _without_leading(views)
-    last = -1
-    if any(view.shape and view.shape[last] > 1 and view.strides[last] != 1 for view in views):
+    if not all(pixels(view) for view in views[:pixeled]):
         views = tuple(_with_axis(view) for view in views)
     while len(views[0].shape) > AXES:
-        merged = _without_ones(views) or _merged(views)
+        merged = _without_ones(views) or _merged(views, pixeled)
         if merged is None:
             axis = _fewest(views)
             for index in range(max(view.shape[axis] for view in views)):
-                yield from planes(*(_at(view, axis, index) for view in views))
+                yield from in_threes(tuple(_at(view, axis, index) for view in views), pixeled)
             return
         views = merged
     while len(views[0].shape) < AXES:
@@ -164,9 +168,31 @@ def planes(*views: View) -> Iterator[tuple[View, ...]]:
     for axis in range(AXES):
         extent = max(view.shape[axis] for view in views)
         if extent > MOST:
-            yield from _halves(views, axis, extent)
+            for half in _halves(views, axis, extent):
+                yield from in_threes(half, pixeled)
             return
     yield views
+
+
+def pixels(view: View) -> bool:
+    """Whether the elements along the last axis lie beside each other."""
+    return not view.shape or view.shape[-1] == 1 or view.strides[-1] == 1
+
+
+def upright(guide: View, views: Sequence[View]) -> tuple[View, ...]:
+    """Return views with the axis last along which one of them has elements beside each other.
+
+    Nothing changes where that is so of all.
+    """
+    if all(pixels(view) for view in views):
+        return tuple(views)
+
+    def step(axis: int) -> float:
+        longer = [view for view in (guide, *views) if view.shape[axis] > 1]
+        return abs(longer[0].strides[axis]) if longer else inf
+
+    axes = sorted(range(len(guide.shape)), key=step, reverse=True)
+    return tuple(view.permuted(axes) for view in views)
 
 
 def rows(*views: View) -> Iterator[tuple[View, ...]]:
@@ -186,8 +212,8 @@ def rows(*views: View) -> Iterator[tuple[View, ...]]:
 def _halves(views: Sequence[View], axis: int, extent: int) -> Iterator[tuple[View, ...]]:
     half = -(-extent // 2)
     for start, count in ((0, half), (half, extent - half)):
-        yield from planes(
-            *(view if view.shape[axis] == 1 else view.part(axis, start, count) for view in views)
+        yield tuple(
+            view if view.shape[axis] == 1 else view.part(axis, start, count) for view in views
         )
 
 
@@ -235,17 +261,17 @@ def _dropped(view: View, axis: int) -> View:
     return replace(view, shape=tuple(shape), strides=tuple(strides))
 
 
-def _merged(views: tuple[View, ...]) -> tuple[View, ...] | None:
+def _merged(views: tuple[View, ...], pixeled: int) -> tuple[View, ...] | None:
     """Make one of two axes beside each other that are like one in every view.
 
-    The last axis keeps a stride of 1.
+    The last axis keeps a stride of 1 in so many of the first views.
     """
     count = len(views[0].shape)
     for axis in range(count - 1):
         if not all(_is_one(view, axis) for view in views) or not _alike(views, axis):
             continue
         joined = tuple(_joined(view, axis) for view in views)
-        if axis < count - 2 or all(row.shape[-1] == 1 or row.strides[-1] == 1 for row in joined):
+        if axis < count - 2 or all(pixels(row) for row in joined[:pixeled]):
             return joined
     return None
 

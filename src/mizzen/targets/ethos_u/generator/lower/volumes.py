@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mizzen.ops.tensor import Conv3d
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.spans import Windows
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels
 from mizzen.targets.ethos_u.generator.lower.windows import (
     Stage,
     layer_of,

@@ -23,7 +23,7 @@ from mizzen.ops.tensor import (
     Weighted,
     Windowed,
 )
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images, pixels
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, images
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, number, numbers
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
@@ -33,7 +33,7 @@ from mizzen.targets.ethos_u.generator.lower.spans import (
     Span,
     Windows,
 )
-from mizzen.targets.ethos_u.generator.lower.views import View, rows
+from mizzen.targets.ethos_u.generator.lower.views import View, pixels, rows
 from mizzen.targets.ethos_u.generator.operations import (
     ChannelScales,
     Convolution,

@@ -55,7 +55,9 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
     maps_read,
     tensor_written,
     tensors_read,
+    with_maps,
 )
+from mizzen.targets.ethos_u.generator.operations.planes import Planes, as_bytes
 from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
 
@@ -83,6 +85,7 @@ __all__ = [
     "Operation",
     "Order",
     "Place",
+    "Planes",
     "Pooling",
     "Resize",
     "Role",
@@ -99,8 +102,10 @@ __all__ = [
     "Tiles",
     "WeightPart",
     "WrittenWeights",
+    "as_bytes",
     "links_of",
     "maps_read",
     "tensor_written",
     "tensors_read",
+    "with_maps",
 ]

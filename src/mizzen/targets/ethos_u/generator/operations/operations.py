@@ -5,7 +5,9 @@ Ref: the register headers of Arm's Ethos-U core driver, whose words the fields f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -388,3 +390,23 @@ def tensors_read(operation: Operation) -> tuple[int, ...]:
 def tensor_written(operation: Operation) -> int:
     """Return the index of the tensor that an operation writes."""
     return operation.destination if isinstance(operation, Copy) else operation.ofm.tensor
+
+
+def with_maps(operation: Computation | Chain, change: Callable[[Map], Map]) -> Computation | Chain:
+    """Return an operation with others for its maps; it itself where none of them changes."""
+    if isinstance(operation, Chain):
+        links = tuple(_with_maps(link, change) for link in operation.links)
+        same = all(map(is_, links, operation.links))
+        return operation if same else replace(operation, links=links)
+    return _with_maps(operation, change)
+
+
+def _with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computation:
+    ifm, ofm = change(operation.ifm), change(operation.ofm)
+    if isinstance(operation, Elementwise | MatrixProduct) and isinstance(operation.ifm2, Map):
+        second = change(operation.ifm2)
+        if second is not operation.ifm2:
+            return replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
+    if ifm is operation.ifm and ofm is operation.ofm:
+        return operation
+    return replace(operation, ifm=ifm, ofm=ofm)
