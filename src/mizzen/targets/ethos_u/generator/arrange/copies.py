@@ -27,8 +27,10 @@ from mizzen.targets.ethos_u.generator.arrange.strided import (
     replaced,
 )
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Box,
     Bytes,
+    Chain,
     Copy,
     Kernel,
     Map,
@@ -117,7 +119,9 @@ def _ends(operation: Operation, sequence: Sequence) -> tuple[Map, Map] | None:
     """Return the maps that an operation copies between; None where it does anything else."""
     if isinstance(operation, Copy):
         return _transferred(operation, sequence)
-    return (operation.ifm, operation.ofm) if is_identity(operation) else None
+    if isinstance(operation, Pooling) and is_identity(operation):
+        return operation.ifm, operation.ofm
+    return None
 
 
 def is_identity(operation: Operation) -> bool:
@@ -128,6 +132,7 @@ def is_identity(operation: Operation) -> bool:
     info = np.iinfo(ofm.dtype)
     return (
         operation.kernel == ONE_POSITION
+        and operation.order == AS_COMPUTED
         and operation.upscale is UpscaleMode.NONE
         and (operation.mode is PoolingMode.MAX or operation.scale == UNSCALED)
         and (ifm.dtype, ifm.zero_point) == (ofm.dtype, ofm.zero_point)
@@ -217,8 +222,8 @@ def _fit(sequence: Sequence, index: int, tensor: int, place: Embedding) -> bool:
     for step, operation in enumerate(sequence.operations):
         if step == index:
             continue
-        if isinstance(operation, Copy):
-            if tensor in (operation.source, operation.destination):
+        if isinstance(operation, Copy | Chain):
+            if tensor in (*tensors_read(operation), tensor_written(operation)):
                 return False
             continue
         for map_ in (*maps_read(operation), operation.ofm):
@@ -270,6 +275,6 @@ def _moved(sequence: Sequence, index: int, tensor: int, place: Embedding) -> Seq
 
     changes: dict[int, tuple[Operation, ...]] = {index: ()}
     for step, operation in enumerate(sequence.operations):
-        if step != index and not isinstance(operation, Copy):
+        if step != index and not isinstance(operation, Copy | Chain):
             changes[step] = (with_maps(operation, moved),)
     return freed(replaced(sequence, changes))

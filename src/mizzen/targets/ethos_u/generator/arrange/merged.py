@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Box,
     Kernel,
     Map,
@@ -48,6 +49,7 @@ def _is_copy(operation: Pooling) -> bool:
     return (
         operation.mode is PoolingMode.AVERAGE
         and operation.kernel == Kernel()
+        and operation.order == AS_COMPUTED
         and operation.upscale is UpscaleMode.NONE
         and isinstance(operation.ifm.view, Box)
         and isinstance(operation.ofm.view, Box)

@@ -16,6 +16,7 @@ from mizzen.targets.ethos_u.generator.arrange.swap import exchanged
 from mizzen.targets.ethos_u.generator.operations import (
     Box,
     Bytes,
+    Chain,
     Computation,
     Copy,
     Map,
@@ -198,7 +199,7 @@ class Orientation:
             return self._costs.of(operation, ())
         sees = self._costs.seen(operation)
         seen = tuple([layouts[tensor] for tensor, _ in sees])
-        if not exchanged:
+        if not exchanged or isinstance(operation, Chain):
             return self._costs.of(operation, seen)
         those = {tensor for tensor, _ in sees if turned[tensor]}
         return self._costs.exchanged(operation, seen, those, self.sequence.tensors)
@@ -246,7 +247,7 @@ def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) ->
     movable = [
         index
         for index, operation in enumerate(orientation.sequence.operations)
-        if not isinstance(operation, Copy) and _has_sides(operation)
+        if not isinstance(operation, Copy | Chain) and _has_sides(operation)
     ]
     if not movable:
         return flips

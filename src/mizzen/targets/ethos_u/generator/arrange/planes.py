@@ -16,6 +16,7 @@ from mizzen.targets.ethos_u.generator.arrange.strided import (
 )
 from mizzen.targets.ethos_u.generator.arrange.views import positions_view, view_shapes
 from mizzen.targets.ethos_u.generator.operations import (
+    Chain,
     Computation,
     Convolution,
     Copy,
@@ -110,7 +111,7 @@ def _in_planes(sequence: Sequence, index: int, users: Rows[int] | None) -> Seque
     planes = Planes(tensor)
     changes: dict[int, tuple[Operation, ...]] = {}
     for user, operation in zip(users, operations, strict=True):
-        if isinstance(operation, Copy) or _needs_rows(operation, index):
+        if isinstance(operation, Copy | Chain) or _needs_rows(operation, index):
             return None
         changed = _changed(operation, index, planes)
         if changed is None:

@@ -17,16 +17,20 @@ import numpy as np
 
 from mizzen.targets.ethos_u.generator.arrange.strided import freed, in_bytes, replaced
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Box,
     Bytes,
+    Chain,
     Computation,
     Convolution,
     Copy,
     Elementwise,
     Kernel,
     Map,
+    MatrixProduct,
     Operation,
     Pooling,
+    Resize,
     Role,
     Sequence,
     Shape,
@@ -35,6 +39,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     tensor_written,
     tensors_read,
 )
+from mizzen.targets.ethos_u.machine.commands_values import PoolingModeU85
 
 
 def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
@@ -47,7 +52,9 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
     changes: dict[int, tuple[Operation, ...]] = {}
     for index, operation in zip(operations, chosen, strict=True):
         swapped = (
-            None if isinstance(operation, Copy) else exchanged(operation, sequence.tensors, turned)
+            None
+            if isinstance(operation, Copy | Chain)
+            else exchanged(operation, sequence.tensors, turned)
         )
         if swapped is None:
             return None
@@ -66,6 +73,8 @@ def turned_tensors(sequence: Sequence, operations: Collection[int]) -> set[int]:
         if index not in inside or isinstance(operation, Copy):
             stays |= {*tensors_read(operation), tensor_written(operation)}
             continue
+        if isinstance(operation, MatrixProduct):
+            stays.add(operation.ifm2.tensor)
         for map_ in (*maps_read(operation), operation.ofm):
             if isinstance(map_.view, Bytes):
                 stays.add(map_.tensor)
@@ -78,8 +87,11 @@ def exchanged(
 ) -> Computation | None:
     """Return an operation with height and width exchanged; some of its tensors lie so as well.
 
-    None where a tensor that does not is seen in tiles or in bricks.
+    None where a tensor that does not is seen in tiles or in bricks, or a result is stored in
+    another order.
     """
+    if operation.order != AS_COMPUTED:
+        return None
     ifm, ofm = _map(operation.ifm, tensors, turned), _map(operation.ofm, tensors, turned)
     if ifm is None or ofm is None:
         return None
@@ -88,12 +100,18 @@ def exchanged(
             weights = np.ascontiguousarray(operation.weights.swapaxes(1, 2))
             kernel = swapped_kernel(operation.kernel)
             return replace(operation, ifm=ifm, ofm=ofm, kernel=kernel, weights=weights)
+        case Pooling(mode=PoolingModeU85.ARGMAX_X | PoolingModeU85.ARGMAX_Y):
+            return None
         case Pooling():
             return replace(operation, ifm=ifm, ofm=ofm, kernel=swapped_kernel(operation.kernel))
+        case Resize():
+            return replace(
+                operation, ifm=ifm, ofm=ofm, rows=operation.columns, columns=operation.rows
+            )
         case Elementwise(ifm2=Map() as map_):
             second = _map(map_, tensors, turned)
             return None if second is None else replace(operation, ifm=ifm, ifm2=second, ofm=ofm)
-        case Elementwise():
+        case Elementwise() | MatrixProduct():
             return replace(operation, ifm=ifm, ofm=ofm)
 
 

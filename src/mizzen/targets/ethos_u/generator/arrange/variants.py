@@ -17,7 +17,15 @@ from mizzen.targets.ethos_u.generator.arrange.views import (
     view_shapes,
 )
 from mizzen.targets.ethos_u.generator.arrange.widen import without_constant
-from mizzen.targets.ethos_u.generator.operations import Convolution, Copy, Elementwise, Sequence
+from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
+    Chain,
+    Computation,
+    Convolution,
+    Copy,
+    Elementwise,
+    Sequence,
+)
 from mizzen.targets.ethos_u.generator.tuned import POOL_COLUMNS
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
@@ -50,9 +58,13 @@ def variants(sequence: Sequence, accelerator: Accelerator) -> Iterator[Variant]:
 
 def variants_of(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
     """Return every rewrite of one operation by itself; none exchanges height and width."""
-    for rewrite in (without, _columns, _gathered, _pools):
+    yield from without(sequence, index)
+    operation = sequence.operations[index]
+    if isinstance(operation, Copy | Chain) or operation.order != AS_COMPUTED:
+        return
+    for rewrite in (_columns, _gathered, _pools):
         yield from rewrite(sequence, index)
-    yield from _shapes(sequence, index, accelerator)
+    yield from _shapes(sequence, operation, index, accelerator)
 
 
 def without(sequence: Sequence, index: int) -> Iterator[Variant]:
@@ -91,10 +103,9 @@ def _pools(sequence: Sequence, index: int) -> Iterator[Variant]:
             yield Variant(f"pool {columns} columns of rows", (index,), changed)
 
 
-def _shapes(sequence: Sequence, index: int, accelerator: Accelerator) -> Iterator[Variant]:
-    operation = sequence.operations[index]
-    if isinstance(operation, Copy):
-        return
+def _shapes(
+    sequence: Sequence, operation: Computation, index: int, accelerator: Accelerator
+) -> Iterator[Variant]:
     for shape in dict.fromkeys(view_shapes(operation, accelerator)):
         if isinstance(operation, Elementwise):
             changed = elements_view(sequence, index, shape)

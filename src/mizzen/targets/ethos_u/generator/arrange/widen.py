@@ -19,8 +19,11 @@ import numpy as np
 from mizzen.targets.ethos_u.generator.arrange.copies import is_identity
 from mizzen.targets.ethos_u.generator.arrange.units import identity_scales
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Box,
+    Chain,
     ChannelScales,
+    Computation,
     Convolution,
     Copy,
     Elementwise,
@@ -99,7 +102,7 @@ class _Draft:
         for place, operation in enumerate(self.operations):
             if place == self.leaves or tensor_written(operation) != tensor:
                 continue
-            if isinstance(operation, Copy) or not isinstance(operation.ofm.view, Box):
+            if isinstance(operation, Copy | Chain) or not isinstance(operation.ofm.view, Box):
                 return False
             box = operation.ofm.view
             if box.start[2] + box.shape[2] != start:
@@ -129,9 +132,10 @@ class _Draft:
         self.tensors[tensor] = replace(grown, shape=(height, width, depth + count))
         return True
 
-    def _extend(self, place: int, operation: Operation, count: int, value: int) -> bool:
+    def _extend(self, place: int, operation: Computation, count: int, value: int) -> bool:
         """Let an operation write so many further channels, of one number."""
-        assert not isinstance(operation, Copy), "copies were looked for before"
+        if operation.order != AS_COMPUTED:
+            return False
         ofm = _deeper(operation.ofm, count)
         activation = operation.activation
         clipped = not activation.minimum <= value <= activation.maximum

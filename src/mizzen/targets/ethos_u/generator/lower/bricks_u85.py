@@ -18,6 +18,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Bytes,
+    Chain,
     Copy,
     Kernel,
     Map,
@@ -71,7 +72,8 @@ def _lying(sequence: Sequence, index: int) -> Sequence:
         return map_ if view is None else replace(map_, view=view)
 
     operations = tuple(
-        row if isinstance(row, Copy) else with_maps(row, seen) for row in sequence.operations
+        row if isinstance(row, Copy | Chain) else with_maps(row, seen)
+        for row in sequence.operations
     )
     return replace(sequence, operations=operations, tensors=tuple(tensors))
 

@@ -25,6 +25,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
 )
 from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.operations import (
+    Chain,
     Copy,
     Map,
     Role,
@@ -167,6 +168,7 @@ def renumbered(operation: NpuOperation, places: Mapping[int, int]) -> NpuOperati
     if isinstance(operation, Copy):
         source, destination = places[operation.source], places[operation.destination]
         return replace(operation, source=source, destination=destination)
+    assert not isinstance(operation, Chain), "rules make no chains"
     return with_maps(operation, lambda map_: _elsewhere(map_, places))
 
 

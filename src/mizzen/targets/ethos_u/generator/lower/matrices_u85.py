@@ -47,7 +47,7 @@ def product(site: Site) -> Node:
             products.write(emitter, (left, right), zeros, target)
         else:
             made = target.permuted(BY_COLUMNS)
-            products.write(emitter, (right, left), zeros[::-1], made)
+            products.write(emitter, (right, left), (zeros[1], zeros[0]), made)
 
     reads = [value for value in (first, second) if value.constant is None]
     orders = dict(_orders((first, BY_ROWS), (second, BY_COLUMNS)))

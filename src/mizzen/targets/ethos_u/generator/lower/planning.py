@@ -127,8 +127,11 @@ def rule_u85(*kinds: type[Operation]) -> Callable[[Rule], Rule]:
 
 def rules_of(root: Value, arch: Arch) -> list[Rule]:
     """Return the rules of what gives a value, the first to be asked first."""
+    if root.producer is None:
+        return []
+    kind = type(root.producer)
     tables = (RULES_U85, RULES) if arch is Arch.U85 else (RULES,)
-    return [table[type(root.producer)] for table in tables if type(root.producer) in table]
+    return [table[kind] for table in tables if kind in table]
 
 
 def input_zero(site: Site) -> int:

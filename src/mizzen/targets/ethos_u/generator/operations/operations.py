@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -392,16 +391,8 @@ def tensor_written(operation: Operation) -> int:
     return operation.destination if isinstance(operation, Copy) else operation.ofm.tensor
 
 
-def with_maps(operation: Computation | Chain, change: Callable[[Map], Map]) -> Computation | Chain:
+def with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computation:
     """Return an operation with others for its maps; it itself where none of them changes."""
-    if isinstance(operation, Chain):
-        links = tuple(_with_maps(link, change) for link in operation.links)
-        same = all(map(is_, links, operation.links))
-        return operation if same else replace(operation, links=links)
-    return _with_maps(operation, change)
-
-
-def _with_maps(operation: Computation, change: Callable[[Map], Map]) -> Computation:
     ifm, ofm = change(operation.ifm), change(operation.ofm)
     if isinstance(operation, Elementwise | MatrixProduct) and isinstance(operation.ifm2, Map):
         second = change(operation.ifm2)
