@@ -173,11 +173,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
     ),
-    "mizzen.targets.ethos_u.generator.weights": (
-        "mizzen.diagnostics",
-        "mizzen.targets.ethos_u.machine",
-        "mizzen.targets.ethos_u.generator.operations",
-    ),
     "mizzen.targets.ethos_u.generator.lower": (
         "mizzen.diagnostics",
         "mizzen.graph",
@@ -188,6 +183,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.generator.shared_buffer": (
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.generator.operations",
+    ),
+    "mizzen.targets.ethos_u.generator.weights": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.generator.operations",
+        "mizzen.targets.ethos_u.generator.shared_buffer",
     ),
     "mizzen.targets.ethos_u.generator.arrange": (
         "mizzen.diagnostics",

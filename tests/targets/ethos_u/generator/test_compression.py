@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mizzen.targets.ethos_u.generator.weights import Compression, StreamOrder, places
+from mizzen.targets.ethos_u.generator.weights import Compression, StreamOrder
 from mizzen.targets.ethos_u.generator.weights.bitstream import write
 from mizzen.targets.ethos_u.generator.weights.coding import (
     CODINGS,
@@ -148,7 +148,7 @@ def by_arms_encoder(weights: Values, order: StreamOrder) -> bytes:
 
 @pytest.mark.parametrize("spread", [0.4, 4, 20, 60])
 def test_streams_decode_to_weights_in_their_order(spread: float) -> None:
-    expected = np.append(bell(spread).ravel(), 0)[places(ORDER)]
+    expected = np.append(bell(spread).ravel(), 0)[ORDER.places]
     streams = [compress(bell(spread), ORDER, each) for each in Compression]
     for stream, decoded in zip(streams, decode(streams), strict=True):
         assert len(stream) % 16 == 0

@@ -20,7 +20,6 @@ from mizzen.targets.ethos_u.generator.weights import (
     StreamOrder,
     encode,
     orders_of,
-    places,
 )
 from mizzen.targets.ethos_u.judge.codec.decoding import decode
 from mizzen.targets.ethos_u.judge.sim import scales
@@ -79,7 +78,7 @@ def test_the_order_is_that_of_velas_encoder(order: StreamOrder, seed: int) -> No
         8 // order.dilation[1],
     )
     (decoded,) = decode([bytes(encoded)])
-    index = places(order)
+    index = order.places
     expected = np.append(weights.ravel(), 0)[index]
     assert padded == len(index)
     assert np.array_equal(decoded[: len(index)], expected)

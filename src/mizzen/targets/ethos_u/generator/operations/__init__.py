@@ -60,6 +60,7 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
 from mizzen.targets.ethos_u.generator.operations.planes import Planes, as_bytes
 from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
+from mizzen.targets.ethos_u.generator.operations.sparsity import is_sparse
 
 __all__ = [
     "AS_COMPUTED",
@@ -103,6 +104,7 @@ __all__ = [
     "WeightPart",
     "WrittenWeights",
     "as_bytes",
+    "is_sparse",
     "links_of",
     "maps_read",
     "tensor_written",

@@ -27,10 +27,17 @@ class WeightPart:
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Encoded constants of some channels of a convolution, for a block depth and a traversal."""
+    """Encoded constants of some channels of a convolution, for a block depth and a traversal.
+
+    cores   a part for each core, or of U85 for each weight stream, whose first has all records
+    fast    whether weights are a stream that U85 decodes fast
+    sparse  whether they are in the order in which U85 takes half of them
+    """
 
     data: bytes
     cores: tuple[WeightPart, ...]
+    fast: bool = False
+    sparse: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.weights.bitstream import write
-from mizzen.targets.ethos_u.generator.weights.order import StreamOrder, places
+from mizzen.targets.ethos_u.generator.weights.fast import write_fast
+from mizzen.targets.ethos_u.generator.weights.order import StreamOrder
+from mizzen.targets.ethos_u.generator.weights.order_u85 import StreamOrderU85
 from mizzen.targets.ethos_u.generator.weights.slices import Effort, choose
+
+Order = StreamOrder | StreamOrderU85
 
 
 class Compression(Enum):
@@ -27,10 +31,12 @@ EFFORTS = {
 }
 
 
-def compress(weights: npt.NDArray[np.int16], order: StreamOrder, compression: Compression) -> bytes:
-    """Return the stream of one core's weights [O, kernel height, kernel width, I], of one at least.
+def compress(weights: npt.NDArray[np.int16], order: Order, compression: Compression) -> bytes:
+    """Return the stream of weights [O, kernel height, kernel width, I], of one at least, in order.
 
-    Its length is a multiple of 16 bytes.
+    Its length is a multiple of 16 bytes. A fast stream is not searched for.
     """
-    values = np.append(weights.ravel(), np.int16(0))[places(order)]
+    values = np.append(weights.ravel(), np.int16(0))[order.places]
+    if isinstance(order, StreamOrderU85) and order.fast:
+        return write_fast(values)
     return write(values, choose(values, EFFORTS[compression]))

@@ -62,6 +62,14 @@ class StreamOrder:
             return 2 if self.ifm_bits == 16 else 4
         return 1
 
+    @property
+    def places(self) -> npt.NDArray[np.int32]:
+        """Of each weight of the stream its index in the weights as they lie, or -1 for padding.
+
+        The array is shared and must not be written.
+        """
+        return _places(self)
+
 
 def microblock_depth(accelerator: Accelerator) -> int:
     """Return the output channels of a microblock."""
@@ -107,11 +115,7 @@ def orders_of(
 
 
 @lru_cache(maxsize=64)
-def places(order: StreamOrder) -> npt.NDArray[np.int32]:
-    """Return for each weight of a stream its index in the weights as they lie, or -1 for padding.
-
-    The array is shared and must not be written.
-    """
+def _places(order: StreamOrder) -> npt.NDArray[np.int32]:
     channels, height, width, _ = order.shape
     if channels == 0:
         return np.zeros(0, np.int32)

@@ -27,7 +27,7 @@ from mizzen.targets.ethos_u.generator.weights.coding import (
     Section,
     Slice,
 )
-from mizzen.targets.ethos_u.generator.weights.order import StreamOrder, places
+from mizzen.targets.ethos_u.generator.weights.order import StreamOrder
 
 BYTES = Mapping(palette=(), offset=1, bits=8, zero_runs=False)
 RAW = CODINGS[-1]
@@ -66,7 +66,7 @@ def gapped_stream(order: StreamOrder, constant: int) -> GappedStream:
     assert height * width == 2
     assert not order.part_kernel
     assert not order.depthwise
-    index = places(order)
+    index = order.places
     element = index // depth % 2
     is_gap = (index >= 0) & (element == 1)
     weights = np.where((index >= 0) & (element == 0), constant, 0)
