@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from mizzen.targets.ethos_u.judge.timing import Cause
+from mizzen.targets.ethos_u.judge.timing import Cause, Held
 
 from .timed_kernels import FAST, Kernels, causes, ideal, system, timed
 
@@ -193,16 +193,79 @@ def test_u85_steps_through_rounds_of_5(kernel: tuple[int, int], cycles: int) -> 
     assert row.stages.mac_cycles == 64 * 2 * cycles
 
 
-def test_u85_steps_through_whole_slabs() -> None:
-    """Depth first, 16 channels take as long as 64 do: the stream is padded to 64."""
-    found: list[float] = []
-    for channels in (16, 64, 65):
+def test_u85_steps_through_the_channels_that_there_are() -> None:
+    """Depth first, in groups of 8; weights are decoded for whole slabs of 64."""
+    macs: list[float] = []
+    decoded: list[float] = []
+    for channels in (3, 16, 64, 65):
         maker = Kernels("ethos-u85-256")
-        maker.convolution((16, 16, 8), channels, kernel=(3, 3), microblock=3)
+        maker.convolution((16, 16, 8), channels, kernel=(3, 3), microblock=3, weights=9 * 8 * 128)
+        (row,) = timed(maker, ideal("ethos-u85-256"))
+        assert row.stages is not None
+        macs.append(row.stages.mac_cycles)
+        decoded.append(row.stages.decode_cycles)
+    assert macs == [64 * 9 * groups for groups in (1, 2, 8, 9)]
+    assert decoded == pytest.approx([64 * 9 * slabs for slabs in (1, 1, 1, 2)])
+
+
+def test_u85_steps_kernel_first_through_pairs_of_groups() -> None:
+    """Kernel first, one channel takes as long as 16."""
+    found: list[float] = []
+    for channels in (1, 16, 17):
+        maker = Kernels("ethos-u85-256")
+        maker.convolution((16, 16, 8), channels, kernel=(3, 3), part=True, microblock=3)
         (row,) = timed(maker, ideal("ethos-u85-256"))
         assert row.stages is not None
         found.append(row.stages.mac_cycles)
-    assert found == [64 * 9 * 8, 64 * 9 * 8, 64 * 9 * 16]
+    assert found == [64 * 9 * 2, 64 * 9 * 2, 64 * 9 * 4]
+
+
+def test_each_slab_waits_for_its_own_weights() -> None:
+    """10 x 6 outputs of 140 channels: two slabs of 480 cycles, and one of 120 for 256 of decoding.
+
+    So it takes Arm's model 14 thousand cycles, not 12.6, for 4 blocks and a half in depth.
+    """
+    maker = Kernels("ethos-u85-256")
+    maker.convolution((10, 6, 32), 140, microblock=3, weights=3 * 64 * 32)
+    (row,) = timed(maker, ideal("ethos-u85-256"))
+    assert row.stages is not None
+    assert row.stages.main_cycles == pytest.approx(480 + 480 + 256)
+
+
+@pytest.mark.parametrize(("values_bits", "rate"), [(8, 32), (4, 64), (2, 64)])
+def test_fast_weights_are_decoded_fast(values_bits: int, rate: int) -> None:
+    """784 x 512 of them, padded to slabs of 64; how many values there are tells the length."""
+    maker = Kernels("ethos-u85-128")
+    weights = 13 * 64 * 512 * values_bits // 8 + 32
+    maker.convolution((1, 1, 512), 784, weights=weights, microblock=1, fast=True)
+    (row,) = timed(maker, ideal("ethos-u85-128"))
+    assert row.stages is not None
+    assert row.stages.decode_cycles == 13 * 64 * 512 / rate
+
+
+def test_the_input_memory_of_u85_keeps_what_the_next_block_in_depth_needs() -> None:
+    """Arm's Corstone-320 model reads 288 beats of 6 x 6 x 128 channels, for 3 blocks in depth.
+
+    Two slabs of 64 channels fit into 16 KiB. Of 5 slabs of 8 x 16 positions two fit: the second
+    block in depth reads the first three again, the third the last three.
+    """
+    small, large = Kernels("ethos-u85-256"), Kernels("ethos-u85-1024")
+    small.convolution((6, 6, 128), 128, block=(6, 6, 48), microblock=3)
+    large.convolution((8, 16, 276), 276, block=(8, 16, 96), microblock=3)
+    beats: list[int] = []
+    for maker, name in ((small, "ethos-u85-256"), (large, "ethos-u85-1024")):
+        (row,) = timed(maker, ideal(name))
+        beats.append(sum(use.read_bytes for use in row.uses if use.held is Held.FEATURE_MAP) // 16)
+    assert beats == [288, 128 * (18 + 12 + 10)]
+
+
+def test_pooling_on_u85_takes_a_cycle_for_each_element() -> None:
+    """25 x 5 elements of 196 channels: 13 microblocks; Arm's model takes 2 thousand cycles."""
+    maker = Kernels("ethos-u85-256")
+    maker.pool((1, 1, 196), (25, 5), microblock=1)
+    (row,) = timed(maker, ideal("ethos-u85-256"))
+    assert row.stages is not None
+    assert row.stages.mac_cycles == 13 * 125
 
 
 def test_a_dense_layer_of_u85_waits_for_its_decoder() -> None:

@@ -30,6 +30,7 @@ class Kernels(Maker):
         wide       whether accumulators have more than 32 bits
         blockdep   as in the command
         microblock of U85, by its number
+        fast       whether weights are in the fast format of U85
         """
         high, wide = more.get("kernel", (1, 1))
         depthwise = more.get("depthwise", False)
@@ -49,12 +50,25 @@ class Kernels(Maker):
                 self.add(f"SET_{kind}_BASE", address=0)
                 self.add(f"SET_{kind}_LENGTH", length=16)
             self.add("SET_PARALLEL_MODE", parallel_mode=1)
-        self.add("SET_WEIGHT_FORMAT")
+        for number in range(1, self.accelerator.weight_streams):
+            self.add(f"SET_WEIGHT{number}_BASE", address=0)
+            self.add(f"SET_WEIGHT{number}_LENGTH", length=16)
+        self.add("SET_WEIGHT_FORMAT", weight_format=int(more.get("fast", False)))
         self.add("SET_ACC_FORMAT", acc_format=int(more.get("wide", False)),
                  microblock=more.get("microblock", 0))  # fmt: skip
         self.add("SET_BLOCKDEP", blockdep=more.get("blockdep", 0))
         name = "OP_DEPTHWISE" if depthwise else "OP_CONV"
         return self.operation(name, "CONV_2D")
+
+    def pool(self, shape: Shape, kernel: tuple[int, int], *, microblock: int) -> int:
+        """Add a sum over a kernel's elements."""
+        self.map("IFM", 0, (shape[0] + kernel[0] - 1, shape[1] + kernel[1] - 1, shape[2]))
+        self.map("OFM", 0x1000, shape)
+        self._block(shape, shape)
+        self._kernel(*kernel, part=False)
+        self.add("SET_ACC_FORMAT", microblock=microblock)
+        self.add("SET_BLOCKDEP")
+        return self.operation("OP_POOL", "AVERAGE_POOL_2D", pooling_mode=3)
 
     def sum(self, shape: Shape, **more: Any) -> int:
         """Add an ADD of two maps; `scale_mode` says how operands are scaled."""

@@ -21,9 +21,12 @@ from mizzen.targets.ethos_u.judge.hazards.blocks import Shape
 from mizzen.targets.ethos_u.judge.timing.rates import (
     DECODED_WEIGHTS_PER_CYCLE,
     DELAYS,
+    FAST_PALETTE_WEIGHTS_PER_CYCLE,
+    FAST_WEIGHTS_PER_CYCLE,
     INPUT_DEPTH,
     LONGEST_PIPELINE,
     MOST_DECODED_WEIGHTS_PER_CYCLE,
+    PALETTE_BITS,
     ROW_MICROBLOCK,
     SLOTS,
 )
@@ -35,6 +38,8 @@ NARROWEST_ARRAY_MACS = 32
 """An array so small pools one element a cycle."""
 ROUND_U85, LONG_ROUND_U85 = 5, 10
 SHORTEST_ROUND_U85, SHORTEST_LONG_ROUND_U85 = 2, 4
+GROUPS_U85 = 2
+"""Groups of input channels that kernel-first weights are padded to; the array goes through all."""
 BILINEAR_TAPS = 4
 """Neighbours of an output of a bilinear resize."""
 BITS = 8
@@ -65,7 +70,7 @@ def array_of(work: KernelWork, macs: int, weight_streams: int) -> BlockCycles:
     match work.kind:
         case WorkKind.ELEMENTWISE:
             return lambda _: ArrayCycles(0.0)
-        case WorkKind.POOL:
+        case WorkKind.POOL if not work.is_u85:
             return _pool(work, macs)
         case _ if work.is_u85:
             return _u85(work, weight_streams)
@@ -137,39 +142,56 @@ def _steps(work: KernelWork) -> int:
 
 
 def _u85(work: KernelWork, weight_streams: int) -> BlockCycles:
-    used, stored = _traversal(work)
-    each = used * max(1, work.input_bits // BITS) / (2 if work.sparse else 1)
-    unit, deepest = work.microblock, work.blocks.shape[2]
-    rate = 0.0
+    jobs = _jobs_u85(work)
+    wide = max(1, work.input_bits // BITS) / (2 if work.sparse else 1)
+    unit, stored = work.microblock, sum(job.stored for job in jobs)
+    rate, pass_depth = 0.0, up(work.blocks.shape[2], unit[2]) * unit[2]
     weights = sum(stream.bytes_ for stream in work.streams if stream.what == "weights")
     if weights:
-        bits = 8 * weights / (stored * up(deepest, unit[2]) * unit[2])
-        rate = decoder_rate(bits) * weight_streams
+        bits = BITS * weights / (stored * pass_depth)
+        rate = _decoded_per_cycle(work, bits) * (1 if work.fast_weights else weight_streams)
 
     def cycles(block: Shape) -> ArrayCycles:
-        decoded = stored * up(block[2], unit[2]) * unit[2]
-        return ArrayCycles(each * _count(block, unit), decoded / rate if rate else 0.0)
+        count, deep = _count(block, unit), up(block[2], unit[2]) * unit[2]
+        pairs = [
+            (job.used * wide * count, job.stored * deep / rate if rate else 0.0) for job in jobs
+        ]
+        mac, decode = (sum(cycles) for cycles in zip(*pairs, strict=True))
+        both = sum(map(max, *zip(*pairs, strict=True))) if len(pairs) > 1 else max(pairs[0])
+        return ArrayCycles(mac, decode, both - mac) if mac >= decode else ArrayCycles(mac, both)
 
     return cycles
 
 
-def _traversal(work: KernelWork) -> tuple[int, int]:
-    """Return the array's cycles for a microblock, and weights in the stream for a channel of it."""
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Of a job of U85: cycles for a microblock, and weights in the stream for a channel of it."""
+
+    used: int
+    stored: int
+
+
+def _jobs_u85(work: KernelWork) -> list[_Job]:
+    """Return the jobs of a block, one for each slab of input channels that weights are cut by."""
     match work.kind:
         case WorkKind.RESIZE:
-            return BILINEAR_TAPS if work.mode == "BILINEAR" else 1, 0
-        case WorkKind.DEPTHWISE:
-            return _in_rounds(work, long=True)
+            return [_Job(BILINEAR_TAPS if work.mode == "BILINEAR" else 1, 0)]
+        case WorkKind.DEPTHWISE | WorkKind.POOL:
+            return [_in_rounds(work, long=True)]
+        case _ if work.part_kernel:
+            each = _in_rounds(work, long=work.sparse or work.input_bits > BITS)
+            groups = GROUPS_U85 * up(work.channels, GROUPS_U85 * INPUT_DEPTH)
+            return [_Job(groups * each.used, INPUT_DEPTH * groups * each.stored)]
         case _:
-            slabs, groups = _groups(work)
-            if not work.part_kernel:
-                positions = slabs * up(work.slab, INPUT_DEPTH) * sum(work.subkernels)
-                return positions, INPUT_DEPTH * positions
-            used, stored = _in_rounds(work, long=work.sparse or work.input_bits > BITS)
-            return groups * used, INPUT_DEPTH * groups * stored
+            elements = sum(work.subkernels)
+            stored = up(work.slab, INPUT_DEPTH) * INPUT_DEPTH * elements
+            return [
+                _Job(up(min(work.slab, work.channels - low), INPUT_DEPTH) * elements, stored)
+                for low in range(0, work.channels, work.slab)
+            ]
 
 
-def _in_rounds(work: KernelWork, *, long: bool) -> tuple[int, int]:
+def _in_rounds(work: KernelWork, *, long: bool) -> _Job:
     """Return the cycles of a kernel in rounds, the last of which may be short, and as stored."""
     size = LONG_ROUND_U85 if long else ROUND_U85
     least = SHORTEST_LONG_ROUND_U85 if long else SHORTEST_ROUND_U85
@@ -177,7 +199,15 @@ def _in_rounds(work: KernelWork, *, long: bool) -> tuple[int, int]:
     for elements in work.subkernels:
         whole, rest = divmod(elements, size)
         used += whole * size + (max(rest, least) if rest else 0)
-    return used, sum(size * up(e, size) for e in work.subkernels)
+    return _Job(used, sum(size * up(e, size) for e in work.subkernels))
+
+
+def _decoded_per_cycle(work: KernelWork, bits_per_weight: float) -> float:
+    """Return how many weights of so many bits are decoded per cycle."""
+    if not work.fast_weights:
+        return decoder_rate(bits_per_weight)
+    few = bits_per_weight < (PALETTE_BITS + BITS) / 2
+    return float(FAST_PALETTE_WEIGHTS_PER_CYCLE if few else FAST_WEIGHTS_PER_CYCLE)
 
 
 @cache

@@ -85,16 +85,6 @@ OUTPUT_RATES_U85: dict[int, OutputRatesU85] = {
 ROW_MICROBLOCK: Shape = (1, 4, 8)
 """What a core of 256 MACs computes at once where the output has one row of even width."""
 
-MICROBLOCK_SIDES: dict[str, tuple[int, int]] = {
-    "U1X1": (1, 1),
-    "U1X2": (1, 2),
-    "U1X4": (1, 4),
-    "U2X2": (2, 2),
-    "U2X4": (2, 4),
-    "U4X4": (4, 4),
-}
-"""Height and width of a U85's microblock by its name; its depth is what the MACs leave."""
-
 INPUT_DEPTH = 8
 """Input channels that are multiplied at once, 8-bit ones."""
 SLOTS = 4
@@ -104,6 +94,10 @@ DECODED_WEIGHTS_PER_CYCLE = 8
 """Weights that a decoder gives per cycle where few of them are zeros."""
 MOST_DECODED_WEIGHTS_PER_CYCLE = 32
 """The same where nearly all are."""
+FAST_WEIGHTS_PER_CYCLE, FAST_PALETTE_WEIGHTS_PER_CYCLE = 32, 64
+"""Weights that are decoded per cycle in the fast format, and where they have few values."""
+PALETTE_BITS = 4
+"""Of a weight in the fast format where there are at most 16 values."""
 
 BIAS_BYTES = 10
 BIAS_PREFETCH_BYTES = 256

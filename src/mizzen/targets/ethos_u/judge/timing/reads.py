@@ -7,7 +7,7 @@ axes; nothing here goes over every block.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mizzen.targets.ethos_u.judge.hazards.blocks import (
     Blocks,
@@ -43,10 +43,37 @@ def reads_of(work: KernelWork, beat_bytes: int) -> Iterator[Moved]:
     """Return the bytes read of each input; beats of so many bytes are read whole."""
     for item in work.blocks.inputs:
         axes = [_extents(work.blocks, item, axis) for axis in range(3)]
+        if work.is_u85:
+            yield _reads_u85(work, item, axes, beat_bytes)
+            continue
         times = len(work.subkernels)
         if times > 1 and isinstance(item.window, Sliding):
             axes[:2] = _in_parts(work, item.window, axes)
         yield _moved(item.map, axes, times, beat_bytes)
+
+
+def _reads_u85(work: KernelWork, item: Input, axes: list[Extents], beat_bytes: int) -> Moved:
+    """Return the bytes read of an input on U85, whose input memory keeps what it can.
+
+    It takes the slabs of input channels back and forth, so that those that a block ends with are
+    there when the next one in depth begins with them. Parts of a kernel read what is under all.
+    """
+    if isinstance(item.window, Whole):
+        axes[2] = axes[2][:1]  # weights: each block in depth takes its own
+    elif isinstance(item.window, Sliding) and item.window.every_channel and work.kept:
+        whole = _moved(item.map, [*axes[:2], axes[2][:1]], 1, beat_bytes)
+        axes[2] = _slabs_read(work, item)
+        return replace(_moved(item.map, axes, 1, beat_bytes), block_bytes=whole.block_bytes)
+    return _moved(item.map, axes, 1, beat_bytes)
+
+
+def _slabs_read(work: KernelWork, item: Input) -> Extents:
+    """Return the slabs of channels that are read for all blocks in depth at one place."""
+    depth, slab = item.map.shape[2], item.slab or item.map.shape[2]
+    slabs = [(low, min(low + slab, depth)) for low in range(0, depth, slab)]
+    again, missing = work.blocks.counts[2] - 1, max(0, len(slabs) - work.kept)
+    there, back = slabs[:missing], slabs[len(slabs) - missing :]
+    return slabs + there * -(-again // 2) + back * (again // 2)
 
 
 def write_of(work: KernelWork, beat_bytes: int) -> Moved | None:

@@ -16,7 +16,14 @@ from enum import Enum
 from mizzen.targets.ethos_u.judge.hazards.blocks import Shape
 from mizzen.targets.ethos_u.judge.hazards.shared_buffer import BUFFERS
 from mizzen.targets.ethos_u.judge.timing.array import BITS, ArrayCycles, array_of
-from mizzen.targets.ethos_u.judge.timing.buses import BusUse, Moves, jobs_of, occupied, uses_of
+from mizzen.targets.ethos_u.judge.timing.buses import (
+    BusUse,
+    Held,
+    Moves,
+    jobs_of,
+    occupied,
+    uses_of,
+)
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
 from mizzen.targets.ethos_u.judge.timing.output import bias_cycles, output_rate
 from mizzen.targets.ethos_u.judge.timing.work import KernelWork
@@ -74,13 +81,19 @@ class Stages:
 
 @dataclass(slots=True)
 class _Sums:
-    """Cycles of all blocks, by unit and by what is waited for; `short` of the last one."""
+    """Cycles of all blocks, by unit and by what is waited for; `short` of the last one.
+
+    busy  of the array, what it waits for the decoder included
+    ends  of array and output unit for each kind of block, the last block's last
+    """
 
     main: float = 0.0
+    busy: float = 0.0
     mac: float = 0.0
     decode: float = 0.0
     output: float = 0.0
     short: float = 0.0
+    ends: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
     causes: defaultdict[Reason, float] = field(default_factory=lambda: defaultdict(float))
 
 
@@ -113,11 +126,15 @@ def stages_of(work: KernelWork, machine: Machine, beside: Sequence[BusUse] = ())
         if cycles > main:
             causes, main = dict[Reason, float](), cycles
             causes[Cause.MEMORY, port] = cycles
+    short = sums.short
+    if work.is_u85:
+        weights = max(occupied(use for use in uses if use.held is Held.WEIGHTS).values(), default=0)
+        short = max(short, _two_stages(sums, weights) - main)
     return Stages(
         fetch_cycles=moves.fetch_latency + moves.fetch,
         constants_cycles=moves.constants,
         main_cycles=main,
-        drain_cycles=sums.short + moves.write_latency + moves.write,
+        drain_cycles=short + moves.write_latency + moves.write,
         blocks=work.blocks.total,
         block_cycles=main / max(1, work.blocks.total),
         mac_cycles=sums.mac,
@@ -143,9 +160,22 @@ def _blocks(work: KernelWork, machine: Machine, moves: Moves) -> _Sums:
         sums.mac += count * block.array.mac
         sums.decode += count * block.array.decode
         sums.output += count * output
-        sums.short = min(block.busy, output)
+        sums.busy += count * block.busy
+        sums.ends.append((block.busy, output))
         _attribute(sums.causes, block, count, ideal * elements, moves.port)
+    sums.short = min(sums.ends[-1])
     return sums
+
+
+def _two_stages(sums: _Sums, weights_cycles: float) -> float:
+    """Return the cycles of the array and the output unit, one after the other for each block.
+
+    The array takes no less than its weights take to come.
+    """
+    slower = max(1.0, weights_cycles / sums.busy) if sums.busy else 1.0
+    (first, _), (_, before), (busy, output) = sums.ends[0], sums.ends[-2:][0], sums.ends[-1]
+    late = max(output, before + output - busy * slower) if len(sums.ends) > 1 else output
+    return max(first * slower + sums.output, sums.busy * slower + late)
 
 
 def _block(array: ArrayCycles, output: float, share: float, moves: Moves, jobs: int) -> _Block:

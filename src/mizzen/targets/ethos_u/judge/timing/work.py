@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.judge.hazards.array_u85 import MICROBLOCK_SIDES, jobs_kept
 from mizzen.targets.ethos_u.judge.hazards.blocks import Blocks, Shape
 from mizzen.targets.ethos_u.judge.hazards.kernels import UNARY
 from mizzen.targets.ethos_u.judge.hazards.maps import Kind as PlaceKind
@@ -16,7 +17,7 @@ from mizzen.targets.ethos_u.judge.hazards.operations import Kernel, Transfer
 from mizzen.targets.ethos_u.judge.hazards.registers import Registers
 from mizzen.targets.ethos_u.judge.hazards.shared_buffer import GRANULES, SUBKERNEL
 from mizzen.targets.ethos_u.judge.hazards.stream import Wait, steps
-from mizzen.targets.ethos_u.judge.timing.rates import INPUT_DEPTH, MICROBLOCK_SIDES
+from mizzen.targets.ethos_u.judge.timing.rates import INPUT_DEPTH
 from mizzen.targets.ethos_u.machine.config import Accelerator
 from mizzen.targets.ethos_u.machine.program import Program
 
@@ -58,6 +59,8 @@ class KernelWork:
     simple       of ADD and SUB, whether both operands are scaled in 16 bits
     turned       whether the output's height and width are exchanged, or its width reversed
     chained      whether its first input comes out of a chain buffer
+    kept         jobs whose inputs stay in the input memory, for the next block in depth; 0 where
+                 each job reads its own
     command_bytes  of the stream, since the operation before
     """
 
@@ -86,6 +89,7 @@ class KernelWork:
     simple: bool
     turned: bool
     chained: bool
+    kept: int
     streams: tuple[Stream, ...]
     command_bytes: int
 
@@ -178,6 +182,7 @@ class _Reader:
         inputs = kernel.blocks.inputs
         slab = inputs[0].slab if inputs and inputs[0].slab else channels
         is_u85 = self.accelerator.shram_kib is None
+        subkernels = _subkernels(registers, kind)
         return KernelWork(
             name=kernel.name,
             origin=kernel.origin,
@@ -190,7 +195,7 @@ class _Reader:
             is_u85=is_u85,
             kernel_height=0 if kind is WorkKind.ELEMENTWISE
             else registers.number("SET_KERNEL_HEIGHT_M1"),
-            subkernels=_subkernels(registers, kind),
+            subkernels=subkernels,
             channels=channels,
             slab=slab,
             part_kernel=part,
@@ -208,6 +213,7 @@ class _Reader:
             == "OPA_OPB_16",
             turned=is_u85 and self._turned(),
             chained=any(item.map.place.kind is PlaceKind.CHAIN for item in inputs),
+            kept=self._kept(kernel.blocks) if is_u85 and len(subkernels) == 1 else 0,
             streams=tuple(
                 Stream(access.what, access.place, access.bytes.end - access.bytes.first)
                 for access in kernel.reads
@@ -222,6 +228,10 @@ class _Reader:
             return 1
         dual = _says(self.registers, "SET_PARALLEL_MODE", "parallel_mode", "DUAL_CORE_DEPTH")
         return self.accelerator.cores if dual else 1
+
+    def _kept(self, blocks: Blocks) -> int:
+        sides = MICROBLOCK_SIDES[self.registers.choice("SET_ACC_FORMAT", "microblock")]
+        return jobs_kept(blocks, self.accelerator.macs, sides)
 
     def _microblock(self) -> Shape:
         if self.accelerator.shram_kib is not None:
