@@ -11,7 +11,6 @@ from mizzen.targets.ethos_u.generator.cascade.stripes import (
     divide,
     input_height,
     rows_read,
-    views_read,
     window_rows,
 )
 from mizzen.targets.ethos_u.generator.operations import (
@@ -30,6 +29,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Tensor,
     Tiles,
+    views_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 

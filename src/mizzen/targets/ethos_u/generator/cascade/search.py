@@ -10,9 +10,8 @@ from itertools import accumulate
 from mizzen.targets.ethos_u.generator.cascade.rewrite import cascaded, usual_layout
 from mizzen.targets.ethos_u.generator.cascade.stripes import Run, divided, readings
 from mizzen.targets.ethos_u.generator.operations import (
-    Convolution,
     Role,
-    links_of,
+    convolution_of,
     tensor_written,
     tensors_read,
 )
@@ -169,9 +168,8 @@ class _RunSearch:
         counts = Counter(step.operation for step in division.steps)
         for index in range(run.first, run.last + 1):
             more = counts[index] - 1
-            links = links_of(self._sequence.operations[index])
-            weights = sum(link.weights.size for link in links if isinstance(link, Convolution))
-            cost += more * (STEP_CYCLES + weights)
+            convolution = convolution_of(self._sequence.operations[index])
+            cost += more * (STEP_CYCLES + (convolution.weights.size if convolution else 0))
         return live, cost
 
     def _beside(self, index: int, live: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     links_of,
     maps_read,
     tensor_written,
+    views_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 
@@ -124,15 +125,6 @@ def readings(sequence: Sequence, operation: Operation) -> Readings:
     if not is_by_rows(sequence, operation):
         return None
     return tuple(reading(link, view) for link, view in views_read(operation))
-
-
-def views_read(operation: Operation) -> Iterator[tuple[Computation, Map]]:
-    """Yield the maps that an operation reads from memory, and the link that reads each."""
-    outside = {view.tensor for view in maps_read(operation)}
-    for link in links_of(operation):
-        for view in maps_read(link):
-            if view.tensor in outside:
-                yield link, view
 
 
 def is_by_rows(sequence: Sequence, operation: Operation) -> bool:

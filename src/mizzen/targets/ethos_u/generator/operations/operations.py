@@ -5,7 +5,7 @@ Ref: the register headers of Arm's Ethos-U core driver, whose words the fields f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -344,7 +344,9 @@ class Chain:
         return frozenset(link.ofm.tensor for link in self.links[:-1])
 
 
-Operation = Computation | Chain | Copy
+Blockwise = Computation | Chain
+"""What is done block by block: all but copies."""
+Operation = Blockwise | Copy
 
 
 def links_of(operation: Operation) -> tuple[Computation, ...]:
@@ -358,32 +360,38 @@ def links_of(operation: Operation) -> tuple[Computation, ...]:
             return (operation,)
 
 
+def convolution_of(operation: Operation) -> Convolution | None:
+    """Return the convolution whose constants an operation reads: itself, or its first link."""
+    for link in links_of(operation):
+        return link if isinstance(link, Convolution) else None
+    return None
+
+
+def views_read(operation: Operation) -> Iterator[tuple[Computation, Map]]:
+    """Yield the maps that an operation reads from memory, and the link that reads each."""
+    inside = operation.handed_on if isinstance(operation, Chain) else frozenset[int]()
+    for link in links_of(operation):
+        match link:
+            case Elementwise(ifm=ifm, ifm2=Map() as second) | MatrixProduct(ifm=ifm, ifm2=second):
+                maps = ifm, second
+            case _:
+                maps = (link.ifm,)
+        yield from ((link, map_) for map_ in maps if map_.tensor not in inside)
+
+
 def maps_read(operation: Operation) -> tuple[Map, ...]:
     """Return the maps that an operation reads from memory; a copy reads none."""
-    match operation:
-        case Elementwise(ifm=ifm, ifm2=Map() as second) | MatrixProduct(ifm=ifm, ifm2=second):
-            return ifm, second
-        case Chain(links=links):
-            inside = operation.handed_on
-            every = (map_ for link in links for map_ in maps_read(link))
-            return tuple(map_ for map_ in every if map_.tensor not in inside)
-        case Copy():
-            return ()
-        case _:
-            return (operation.ifm,)
+    return tuple(map_ for _, map_ in views_read(operation))
 
 
 def tensors_read(operation: Operation) -> tuple[int, ...]:
     """Return the indices of the tensors that an operation reads."""
-    match operation:
-        case Copy(source=source):
-            return (source,)
-        case Convolution(ifm=ifm, written=WrittenWeights(tensor=streams)):
-            return ifm.tensor, streams
-        case Chain(links=(Convolution(written=WrittenWeights(tensor=streams)), *_)):
-            return *(map_.tensor for map_ in maps_read(operation)), streams
-        case _:
-            return tuple(map_.tensor for map_ in maps_read(operation))
+    if isinstance(operation, Copy):
+        return (operation.source,)
+    convolution = convolution_of(operation)
+    written = convolution.written if convolution else None
+    streams = (written.tensor,) if written else ()
+    return *(map_.tensor for map_ in maps_read(operation)), *streams
 
 
 def tensor_written(operation: Operation) -> int:

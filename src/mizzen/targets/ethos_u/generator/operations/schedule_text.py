@@ -35,11 +35,7 @@ from mizzen.targets.ethos_u.generator.operations.items import (
     Staging,
     WeightPart,
 )
-from mizzen.targets.ethos_u.generator.operations.operations import (
-    Convolution,
-    Operation,
-    links_of,
-)
+from mizzen.targets.ethos_u.generator.operations.operations import Operation, convolution_of
 from mizzen.targets.ethos_u.generator.operations.text import INDENT, SequenceText, traversal_text
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
@@ -117,7 +113,7 @@ def _how(issue: Issue, operation: Operation) -> Iterator[str]:
     """Yield how an operation is done."""
     if issue.blocking is not None:
         yield f"block {'x'.join(map(str, issue.blocking.block))}"
-        if any(isinstance(link, Convolution) for link in links_of(operation)):
+        if convolution_of(operation) is not None:
             yield traversal_text(issue.blocking.part_kernel)
     if issue.channels is not None:
         yield f"channels {issue.channels[0]}:{issue.channels[1]}"
