@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     BRICK,
+    Blockwise,
     Box,
     Computation,
     Convolution,
     Elementwise,
     Map,
+    MatrixProduct,
     Pooling,
+    Resize,
     Shape,
     Tensor,
-    maps_read,
+    links_of,
+    views_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode, UpscaleMode
 
@@ -44,7 +49,7 @@ class _Lines:
 
 
 def overlap(
-    operation: Computation,
+    operation: Blockwise,
     block: Shape,
     tensor: int,
     tensors: Sequence[Tensor],
@@ -53,21 +58,23 @@ def overlap(
     """Return how the output's tensor may lie over an input's, if it may at all.
 
     It holds for an operation that is done at once, blocks of whose output follow each other along
-    depth, then width, then height; `tensor` is one that it reads.
+    depth, then width, then height; `tensor` is one that it reads. Links of a chain read a block
+    before the last one writes it.
     """
-    views = [each for each in maps_read(operation) if each.tensor == tensor]
-    written = _lines(operation.ofm, tensors, layouts)
-    if written is None or operation.ofm.tensor == tensor:
+    views = [(link, view) for link, view in views_read(operation) if view.tensor == tensor]
+    ofm, written = operation.ofm, _lines(operation.ofm, tensors, layouts)
+    straight = all(link.order == AS_COMPUTED for link in links_of(operation))
+    if written is None or ofm.tensor == tensor or not straight:
         return None
     reaches: list[int] = []
     exact: set[int | None] = set()
-    for view in views:
+    for link, view in views:
         read = _lines(view, tensors, layouts)
         if read is None:
             return None
-        reaches.append(_reach(operation, block, view, read, written))
-        alike = _strides(view, tensors, layouts) == _strides(operation.ofm, tensors, layouts)
-        late = _rows_late(operation, block, view) if alike else None
+        reaches.append(_reach(link, block, view, read, written))
+        alike = _strides(view, tensors, layouts) == _strides(ofm, tensors, layouts)
+        late = _rows_late(link, ofm, block, view) if alike else None
         at = read.start_bytes - written.start_bytes
         if late and read.step_bytes < read.length_bytes:
             late = None  # Rows lie between one another: a row before the first is one of another.
@@ -114,6 +121,10 @@ def _rows_read(operation: Computation, view: Map) -> _RowsRead:
         case Elementwise():
             stride = 1 if view.shape[0] > 1 else 0
             return _RowsRead(stride, 0, 1, operation.ofm.shape[0])
+        case MatrixProduct(ifm2=second):
+            return _RowsRead(0 if view == second else 1, 0, 1, view.shape[0] - 1)
+        case Resize():
+            return _RowsRead(0, 0, 1, 0)
         case Convolution(kernel=kernel, upscale=upscale) | Pooling(kernel=kernel, upscale=upscale):
             factor = 1 if upscale is UpscaleMode.NONE else 2
             return _RowsRead(kernel.stride_y, kernel.pad_top, factor, view.shape[0] - 1)
@@ -163,24 +174,21 @@ def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _
     return _Lines(start, step, length)
 
 
-def _rows_late(operation: Computation, block: Shape, view: Map) -> int | None:
+def _rows_late(operation: Computation, ofm: Map, block: Shape, view: Map) -> int | None:
     """Return how many rows later an element is written than one at its place may be read last.
 
     None unless each column and channel is read by itself, so that others do not matter.
     """
     match operation:
         case Elementwise():
-            return 0 if view.shape == operation.ofm.shape else None
+            return 0 if view.shape == ofm.shape else None
         case Convolution(depthwise=True) | Pooling(mode=PoolingMode.MAX | PoolingMode.AVERAGE):
             kernel = operation.kernel
         case _:
             return None
     straight = operation.upscale is UpscaleMode.NONE and kernel.stride_y == kernel.stride_x == 1
-    alone = block[1] >= operation.ofm.shape[1] or kernel.width == 1
-    same = (
-        view.dtype.itemsize == operation.ofm.dtype.itemsize
-        and view.shape[1:] == (operation.ofm.shape[1:])
-    )
+    alone = block[1] >= ofm.shape[1] or kernel.width == 1
+    same = view.dtype.itemsize == ofm.dtype.itemsize and view.shape[1:] == ofm.shape[1:]
     return kernel.pad_top if straight and alone and same else None
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from mizzen.targets.ethos_u.generator.operations import (
     Blob,
-    Convolution,
     Fetch,
     Issue,
     Place,
     Schedule,
     Staging,
+    convolution_of,
 )
 from mizzen.targets.ethos_u.generator.schedule.fetching import FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Stage
@@ -56,7 +56,7 @@ def _blobs(stage: Stage, plan: FetchPlan) -> tuple[list[Blob], dict[int, int]]:
     blob_of: dict[int, int] = {}
     for index, (unit, choice) in enumerate(zip(stage.units, plan.choices, strict=True)):
         operation = stage.ground.storage.sequence.operations[unit.operation]
-        if choice is None or not isinstance(operation, Convolution):
+        if choice is None or convolution_of(operation) is None:
             continue
         blob = stage.ground.costs.blob(unit.operation, unit.channels, choice)
         if blob.data not in known:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.generator.operations import Blocking, Computation, Shape
+from mizzen.targets.ethos_u.generator.operations import Blocking, Blockwise, Shape
 from mizzen.targets.ethos_u.generator.schedule.facts import (
     ALONE,
     EVERY_CHANNEL,
@@ -107,7 +107,7 @@ def depths(channels: int, step: int) -> list[int]:
     return [*range(DEPTH_STEP, most, DEPTH_STEP), most]
 
 
-def usual(operation: Computation, facts: Facts, accelerator: Accelerator) -> Blocking:
+def usual(operation: Blockwise, facts: Facts, accelerator: Accelerator) -> Blocking:
     """Return a block as Vela would choose it: the one that reads least of inputs and weights."""
     demand = demand_on(operation, accelerator)
     traversed = traversals(facts, demand)

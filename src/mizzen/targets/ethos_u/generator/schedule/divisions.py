@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mizzen.targets.ethos_u.generator.operations import Convolution
+from mizzen.targets.ethos_u.generator.operations import convolution_of
 from mizzen.targets.ethos_u.generator.schedule.blocks import DEPTH_STEP, up
 from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Divisions, Ground, Ranges, Stage
@@ -129,16 +129,14 @@ class Divider:
         return divisions
 
     def _is_divisible(self, operation: int) -> bool:
-        divided = self._sequence.operations[operation]
+        divided = convolution_of(self._sequence.operations[operation])
         # Streams that operations write are of all channels.
-        return (
-            isinstance(divided, Convolution) and not divided.depthwise and divided.written is None
-        )
+        return divided is not None and not divided.depthwise and divided.written is None
 
     def _ranges(self, operation: int, step: int, parts: int) -> Ranges | None:
         """Return channels in so many parts, or in fewer; None for one."""
-        divided = self._sequence.operations[operation]
-        assert isinstance(divided, Convolution)
+        divided = convolution_of(self._sequence.operations[operation])
+        assert divided is not None, "it has weights"
         channels = len(divided.weights)
         count = up(channels, step)
         parts = min(parts, count)

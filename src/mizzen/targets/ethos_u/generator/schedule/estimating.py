@@ -6,15 +6,15 @@ from collections.abc import Sequence as Rows
 
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
+    Blockwise,
     Bytes,
-    Computation,
-    Convolution,
     Copy,
     Map,
     Operation,
     Role,
     Shape,
     Tensor,
+    convolution_of,
     maps_read,
 )
 from mizzen.targets.ethos_u.generator.schedule.blocks import traversals
@@ -74,10 +74,11 @@ class Estimator:
         bus = machine.constants if map_.tensor in self._constant else machine.cache
         return Stored(bus=bus, shape=shape, element_bytes=size, bricks=bricks, stride_x=stride)
 
-    def _constants(self, operation: Computation, facts: Facts) -> Constants | None:
-        if not isinstance(operation, Convolution):
+    def _constants(self, operation: Blockwise, facts: Facts) -> Constants | None:
+        convolution = convolution_of(operation)
+        if convolution is None:
             return None
         cores = self._machine.accelerator.cores
-        weights = round(ENCODED_WEIGHT_BYTES * operation.weights.size / cores)
+        weights = round(ENCODED_WEIGHT_BYTES * convolution.weights.size / cores)
         records = RECORD_BYTES * -(-facts.shape[2] // cores)
         return Constants(self._machine.cache, (weights, records) * cores)

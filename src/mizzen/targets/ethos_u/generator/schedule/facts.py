@@ -16,6 +16,8 @@ import numpy as np
 from mizzen.targets.ethos_u.generator.operations import (
     PERMUTATIONS,
     Activation,
+    Blockwise,
+    Chain,
     Computation,
     Convolution,
     Elementwise,
@@ -26,6 +28,8 @@ from mizzen.targets.ethos_u.generator.operations import (
     Resize,
     Scalar,
     Shape,
+    maps_read,
+    views_read,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import demand_on, microblock_for, slab_for
 from mizzen.targets.ethos_u.machine.commands_values import (
@@ -90,6 +94,8 @@ class Facts:
     axes            of the output that each axis of the stored map is
     turned          whether height and width change places as U85 stores, or width is reversed
     block_depth     the only one that a block may have, because weights are in order for it
+    links           of a chain, the facts of all operations after the first, whose facts these are;
+                    but inputs are those of all that come from memory
     """
 
     kind: Kind
@@ -112,6 +118,7 @@ class Facts:
     axes: Shape = (0, 1, 2)
     turned: bool = False
     block_depth: int | None = None
+    links: tuple[Facts, ...] = ()
 
     @property
     def channels(self) -> int:
@@ -142,10 +149,12 @@ def _parts(kernel: tuple[int, int], dilations: tuple[int, int]) -> tuple[int, ..
 
 
 def facts_of(
-    operation: Computation, accelerator: Accelerator, channels: tuple[int, int] | None = None
+    operation: Blockwise, accelerator: Accelerator, channels: tuple[int, int] | None = None
 ) -> Facts:
     """Return the facts of an operation, or of some channels of its output."""
     match operation:
+        case Chain():
+            return _chain(operation, accelerator, channels)
         case Convolution(depthwise=depthwise):
             kind = Kind.DEPTHWISE if depthwise else Kind.CONVOLUTION
             return _windowed(operation, accelerator, kind, channels)
@@ -162,7 +171,25 @@ def facts_of(
             facts = _alone(operation, accelerator, Kind.RESIZE, (ifm.shape,))
             return replace(facts, mode=mode.name)
         case Elementwise():
-            return _elementwise(operation, accelerator)
+            return _elementwise(operation, accelerator, channels)
+
+
+def _chain(chain: Chain, accelerator: Accelerator, channels: tuple[int, int] | None) -> Facts:
+    first, *links = (facts_of(link, accelerator, channels) for link in chain.links)
+    others = (
+        _part(map_.shape, channels)
+        for link, map_ in views_read(chain)
+        if link is not chain.links[0]
+    )
+    following = tuple(replace(link, microblock=first.microblock) for link in links)
+    return replace(first, inputs=(*first.inputs, *others), links=following)
+
+
+def _part(shape: Shape, channels: tuple[int, int] | None) -> Shape:
+    """Return the shape of some channels of an operand, which may have only one for all."""
+    if channels is None or shape[2] == 1:
+        return shape
+    return *shape[:2], channels[1] - channels[0]
 
 
 def _alone(
@@ -230,16 +257,18 @@ def covered_side(extent: int, stride: int, span: int, pads: int, factor: int) ->
     return -(-((extent - 1) * stride + span - pads) // factor)
 
 
-def _elementwise(operation: Elementwise, accelerator: Accelerator) -> Facts:
+def _elementwise(
+    operation: Elementwise, accelerator: Accelerator, channels: tuple[int, int] | None
+) -> Facts:
     second = operation.ifm2
-    inputs = [operation.ifm.shape]
-    if isinstance(second, Map):
-        inputs.append(second.shape)
+    inputs = tuple(_part(map_.shape, channels) for map_ in maps_read(operation))
     in_register = (
         isinstance(second, Scalar) and second.dtype.itemsize <= np.dtype(np.int16).itemsize
     )
+    whole = _alone(operation, accelerator, Kind.ELEMENTWISE, inputs)
     return replace(
-        _alone(operation, accelerator, Kind.ELEMENTWISE, tuple(inputs)),
+        whole,
+        shape=_part(whole.shape, channels),
         mode=operation.mode.name,
         reserves_second=not in_register,
         simple=operation.scale_mode is IfmScaleMode.OPA_OPB_16,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from mizzen.targets.ethos_u.generator.occupancy import overlap
 from mizzen.targets.ethos_u.generator.operations import (
-    Computation,
+    Blockwise,
     Copy,
     Role,
     Sequence,
@@ -99,7 +99,7 @@ def _partners(
 
 
 def _partner(
-    storage: Storage, operation: Computation, tensor: int, block: Shape
+    storage: Storage, operation: Blockwise, tensor: int, block: Shape
 ) -> Iterator[Partner]:
     """Yield how the output may lie over an input."""
     shared = overlap(operation, block, tensor, storage.sequence.tensors, storage.layouts)

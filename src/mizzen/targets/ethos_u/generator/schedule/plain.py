@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from mizzen.targets.ethos_u.generator.operations import (
     Blob,
-    Convolution,
     Copy,
     Issue,
     Place,
     Role,
     Schedule,
     Sequence,
+    convolution_of,
 )
 from mizzen.targets.ethos_u.generator.schedule.blocks import usual
 from mizzen.targets.ethos_u.generator.schedule.facts import facts_of
@@ -49,11 +49,12 @@ def _issue(sequence: Sequence, index: int, accelerator: Accelerator, blobs: list
     if isinstance(operation, Copy):
         return Issue(index, None)
     blocking = usual(operation, facts_of(operation, accelerator), accelerator)
-    if not isinstance(operation, Convolution):
+    convolution = convolution_of(operation)
+    if convolution is None:
         return Issue(index, blocking)
-    channels = 0, len(operation.weights)
+    channels = 0, len(convolution.weights)
     depth, part_kernel = blocking.block[2], blocking.part_kernel
-    blobs.append(encode(operation, channels, depth, part_kernel, accelerator))
+    blobs.append(encode(convolution, channels, depth, part_kernel, accelerator))
     return Issue(index, blocking, blob=len(blobs) - 1)
 
 

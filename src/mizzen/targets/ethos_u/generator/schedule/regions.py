@@ -10,13 +10,16 @@ from dataclasses import replace
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.operations import (
+    Chain,
     Copy,
     Map,
     Operation,
     Role,
     Sequence,
     Tensor,
+    links_of,
     tensors_read,
+    with_maps,
 )
 from mizzen.targets.ethos_u.generator.placement import place
 from mizzen.targets.ethos_u.generator.schedule.memory import live_bytes
@@ -101,9 +104,11 @@ def _reading(operation: Operation, tensor: int, instead: int) -> Operation:
         return operation
     if isinstance(operation, Copy):
         return replace(operation, source=instead)
-    changed = {
-        name: replace(map_, view=replace(map_.view, tensor=instead))
-        for name in ("ifm", "ifm2")
-        if isinstance(map_ := getattr(operation, name, None), Map) and map_.tensor == tensor
-    }
-    return replace(operation, **changed)
+
+    def moved(map_: Map) -> Map:
+        if map_.tensor != tensor:
+            return map_
+        return replace(map_, view=replace(map_.view, tensor=instead))
+
+    links = tuple(with_maps(link, moved) for link in links_of(operation))
+    return Chain(links) if isinstance(operation, Chain) else links[0]

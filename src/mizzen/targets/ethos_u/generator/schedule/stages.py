@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from mizzen.targets.ethos_u.generator.operations import Convolution, Copy
+from mizzen.targets.ethos_u.generator.operations import Copy, convolution_of
 from mizzen.targets.ethos_u.generator.placement import Block
 from mizzen.targets.ethos_u.generator.schedule.choices import Choice
 from mizzen.targets.ethos_u.generator.schedule.fetching import Job, Loads
@@ -128,6 +128,6 @@ def _job(unit: Unit, costs: Costs) -> Job:
         cycles = bus.read_latency_cycles + operation.length_bytes / bus.bytes_per_cycle
         return Job(None, None, moved_cycles=cycles)
     in_place = unit.in_place.best if unit.in_place else None
-    if unit.staged is None or not isinstance(operation, Convolution):
+    if unit.staged is None or convolution_of(operation) is None:
         return Job(in_place, None)
     return Job(in_place, unit.staged.best, costs.blob_bytes(unit, unit.staged.best))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
+    Blockwise,
     Bytes,
-    Computation,
     Copy,
     Map,
     Pooling,
@@ -54,7 +54,7 @@ class Storage:
         """Return the bytes that a tensor takes."""
         return self.sequence.tensors[tensor].size_bytes(self.layouts[tensor])
 
-    def traffic(self, operation: Computation, facts: Facts, constants: Constants | None) -> Traffic:
+    def traffic(self, operation: Blockwise, facts: Facts, constants: Constants | None) -> Traffic:
         """Return what an operation moves."""
         reads = tuple(
             self._stored(map_, shape)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.generator.operations import (
     Blob,
-    Computation,
-    Convolution,
+    Blockwise,
     Copy,
     Sequence,
+    convolution_of,
     maps_read,
     tensor_written,
     tensors_read,
@@ -109,8 +109,8 @@ class Costs:
 
     def blob(self, operation: int, channels: Channels | None, choice: Choice) -> Blob:
         """Return the constants of a convolution as a block needs them."""
-        convolution = self.sequence.operations[operation]
-        assert isinstance(convolution, Convolution)
+        convolution = convolution_of(self.sequence.operations[operation])
+        assert convolution is not None, "it has constants"
         blocking = choice.blocking
         whole = channels or (0, len(convolution.weights))
         return encode(convolution, whole, blocking.block[2], blocking.part_kernel, self.accelerator)
@@ -120,7 +120,7 @@ class Costs:
         done = self.sequence.operations[operation]
         if isinstance(done, Copy):
             return Unit(operation=operation, channels=None, in_place=None, staged=None)
-        if not isinstance(done, Convolution):
+        if convolution_of(done) is None:
             return Unit(
                 operation=operation,
                 channels=channels,
@@ -135,7 +135,7 @@ class Costs:
 
     def staged(self, storage: Storage, operation: int) -> Choice:
         """Return the best block of an operation whose constants lie in the fastest memory."""
-        has_constants = isinstance(self.sequence.operations[operation], Convolution)
+        has_constants = convolution_of(self.sequence.operations[operation]) is not None
         bus = self.machine.cache if has_constants else None
         return self.ranked(storage, operation, None, bus).best
 
@@ -156,7 +156,7 @@ class Costs:
 
     def _rank(
         self,
-        computed: Computation,
+        computed: Blockwise,
         storage: Storage,
         operation: int,
         channels: Channels | None,
@@ -199,8 +199,8 @@ class Costs:
 
     def _encoded(self, operation: int, part_kernel: bool) -> tuple[int, ...]:
         """Return the lengths of all streams for a traversal; the block's depth is a usual one."""
-        convolution = self.sequence.operations[operation]
-        assert isinstance(convolution, Convolution)
+        convolution = convolution_of(self.sequence.operations[operation])
+        assert convolution is not None, "it has constants"
         depth = usual(convolution, self.facts(operation), self.accelerator).block[2]
         blob = encode(
             convolution,

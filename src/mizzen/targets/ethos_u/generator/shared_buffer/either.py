@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.targets.ethos_u.generator.operations import Computation, Shape
+from mizzen.targets.ethos_u.generator.operations import Blockwise, Chain, Shape
 from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import ARRAYS, Array
 from mizzen.targets.ethos_u.generator.shared_buffer.cores import CORES, LARGEST_BLOCK, Core
 from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85, demand_u85_of
@@ -29,13 +29,17 @@ def core_of(accelerator: Accelerator) -> Core | Array:
     return ARRAYS[accelerator.name] if core is None else core
 
 
-def demand_on(operation: Computation, accelerator: Accelerator) -> AnyDemand:
-    """Return the demand of an operation on an accelerator, whatever its block."""
+def demand_on(operation: Blockwise, accelerator: Accelerator) -> AnyDemand:
+    """Return the demand of an operation on an accelerator, whatever its block.
+
+    That of a chain is its first link's: the others take blocks as they come, as Vela 5.2 has it.
+    """
+    first = operation.links[0] if isinstance(operation, Chain) else operation
     is_u85 = accelerator.name in ARRAYS
-    return demand_u85_of(operation) if is_u85 else demand_of(operation)
+    return demand_u85_of(first) if is_u85 else demand_of(first)
 
 
-def microblock_of(operation: Computation, accelerator: Accelerator) -> Shape:
+def microblock_of(operation: Blockwise, accelerator: Accelerator) -> Shape:
     """Return the height, width and depth of the output that is computed at once."""
     return microblock_for(demand_on(operation, accelerator), accelerator)
 
