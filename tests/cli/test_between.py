@@ -135,14 +135,14 @@ def test_the_main_subgraph_is_shown(tmp_path: Path, run: Run) -> None:
     assert " state) {" in out
 
 
-@pytest.mark.parametrize("accelerator", ["ethos-u85-256", "ethos-n78-4tops-4ple"])
-def test_npus_without_code_of_our_own(here: Path, run: Run, accelerator: str) -> None:
+def test_an_npu_without_code_of_our_own(here: Path, run: Run) -> None:
+    accelerator = "ethos-n78-4tops-4ple"
     words = ("--between", "lower", "--accelerator-config", accelerator, "--quiet")
     status, _, err = run("inspect", "digits.tflite", *words)
     assert status == 2
     assert err == (
-        "error[E576]: what becomes of a network step by step can be read for Ethos-U55 and "
-        f"Ethos-U65, whose code Mizzen writes itself, and not for {accelerator}\n"
+        "error[E576]: what becomes of a network step by step can be read for Ethos-U, whose code "
+        f"Mizzen writes itself, and not for {accelerator}\n"
         "  help take --accelerator-config ethos-u55-128, or compile the network and give `mizzen "
         "inspect` the artifact\n"
     )

@@ -1,6 +1,7 @@
 """Who compiles a network for an Ethos-U: our own rules, Arm's Vela, or the better of both.
 
-Our rules are for U55 and U65. Vela is started only where it is asked for, and for U85.
+Our rules are for all of them. Vela is started only where it is asked for, and for U85 where nothing
+is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from mizzen.diagnostics import MizzenError, ProgressCallback
 from mizzen.report.code import Maker, NetworkChoice, StreamCost
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Optimise
+from mizzen.targets.ethos_u.machine.system_config import ASKED
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -22,12 +24,16 @@ if TYPE_CHECKING:
     from mizzen.report import CompileReport
 
 OWN_ARCHS = frozenset({Arch.U55, Arch.U65})
-"""What there are rules of our own for."""
+"""What has code of our own where nobody asks for any."""
 
 
 def generator_of(configuration: EthosUConfiguration) -> Generator:
-    """Return whose code is made: for an NPU without rules of our own it is Vela's."""
-    is_ours = configuration.accelerator.arch in OWN_ARCHS
+    """Return whose code is made: what was asked for, else that of the architecture."""
+    is_asked = any(
+        setting.name == "generator" and setting.source == ASKED
+        for setting in configuration.settings
+    )
+    is_ours = is_asked or configuration.accelerator.arch in OWN_ARCHS
     return configuration.generator if is_ours else Generator.VELA
 
 

@@ -91,14 +91,12 @@ class Stages:
 def own_configuration(configuration: Configuration) -> EthosUConfiguration:
     """Return the configuration of an NPU that Mizzen writes code of its own for. E576."""
     if isinstance(configuration, EthosUConfiguration):
-        accelerator = configuration.accelerator
-        if accelerator.arch in (Arch.U55, Arch.U65):
-            return configuration
+        return configuration
     name = configuration.as_dict()["accelerator"]
     raise fail(
         "E576",
-        f"what becomes of a network step by step can be read for {Arch.U55.value} and "
-        f"{Arch.U65.value}, whose code Mizzen writes itself, and not for {name}",
+        "what becomes of a network step by step can be read for Ethos-U, whose code Mizzen writes "
+        f"itself, and not for {name}",
         help="take --accelerator-config ethos-u55-128, or compile the network and give `mizzen "
         "inspect` the artifact",
     )

@@ -6,11 +6,14 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
 from mizzen.targets.ethos_u.generator.operations import (
     Blob,
     Blocking,
     Box,
     Bytes,
+    Chain,
     Computation,
     Convolution,
     Copy,
@@ -22,14 +25,10 @@ from mizzen.targets.ethos_u.generator.operations import (
     Schedule,
     Sequence,
     Staging,
+    links_of,
     maps_read,
 )
-from mizzen.targets.ethos_u.generator.shared_buffer import (
-    CORES,
-    LARGEST_BLOCK,
-    demand_of,
-    parts_of,
-)
+from mizzen.targets.ethos_u.generator.shared_buffer import demand_on, fitting, sides_of
 from mizzen.targets.ethos_u.generator.weights import encode
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 from mizzen.targets.ethos_u.machine.config import Accelerator
@@ -109,7 +108,8 @@ class _Scheduler:
             for index in range(len(sequence.tensors))
         )
 
-    def _issues(self, index: int, operation: Computation) -> list[Issue | Fetch]:
+    def _issues(self, index: int, operation: Computation | Chain) -> list[Issue | Fetch]:
+        operation = links_of(operation)[0]
         blocking = self._blocking(operation)
         if not isinstance(operation, Convolution):
             return [Issue(index, blocking)]
@@ -146,22 +146,23 @@ class _Scheduler:
         return [*fetches, replace(issue, staging=staging, offset_bytes=offset)]
 
     def _blocking(self, operation: Computation) -> Blocking:
-        core, demand = CORES[self._accelerator.name], demand_of(operation)
+        demand = demand_on(operation, self._accelerator)
+        steps, most = sides_of(demand, self._accelerator)
+        shape = operation.order.computed(operation.ofm.shape)
         part = False
         if isinstance(operation, Convolution) and not operation.depthwise:
             part = operation.ifm.shape[2] <= 8 or self._rng.random() < 0.5
         while True:
             block = tuple(
-                least * self._rng.randint(1, -(-min(most, extent) // least))
-                for least, most, extent in zip(
-                    core.microblock, LARGEST_BLOCK, operation.ofm.shape, strict=True
-                )
+                least * self._rng.randint(1, -(-min(limit, extent) // least))
+                for least, limit, extent in zip(steps, most, shape, strict=True)
             )
             height, width, depth = block
-            whole = -(-operation.ofm.shape[2] // core.microblock[2]) * core.microblock[2]
+            whole = -(-shape[2] // steps[2]) * steps[2]
             if depth != whole:
                 depth = min(128, max(16, depth // 16 * 16))
-            if parts_of(demand, (height, width, depth), part, core) is not None:
+            blocks = np.array([(height, width, depth)])
+            if fitting(demand, blocks, part, self._accelerator)[0]:
                 return Blocking((height, width, depth), part)
 
 

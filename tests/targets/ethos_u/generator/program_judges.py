@@ -35,8 +35,8 @@ def require_right(program: Program, sequence: Sequence, accelerator: Accelerator
             assert np.array_equal(one[0], other)
 
 
-KERNELS = ("OP_CONV", "OP_DEPTHWISE", "OP_POOL", "OP_ELEMENTWISE")
-GREATEST = 3
+KERNELS = ("OP_CONV", "OP_DEPTHWISE", "OP_POOL", "OP_RESIZE", "OP_ELEMENTWISE")
+GREATEST = {Arch.U55: 3, Arch.U65: 3, Arch.U85: 7}
 
 
 def blockdeps(program: Program) -> list[int]:
@@ -53,7 +53,7 @@ def blockdeps(program: Program) -> list[int]:
 
 def greatest_blockdeps(program: Program, accelerator: Accelerator) -> list[int]:
     """Return for each operation the greatest BLOCKDEP that the checker has nothing against."""
-    found = [GREATEST] * len(blockdeps(program))
+    found = [GREATEST[accelerator.arch]] * len(blockdeps(program))
     while endangered := _overtaking(program, accelerator, found):
         for place in endangered:
             found[place] -= 1
@@ -103,8 +103,8 @@ def needless_waits(program: Program, accelerator: Accelerator) -> list[int]:
 
 
 WAITS = {
-    "OP_KERNEL_WAIT": ("n", {Arch.U55: 2, Arch.U65: 2}),
-    "OP_DMA_WAIT": ("k", {Arch.U55: 1, Arch.U65: 2}),
+    "OP_KERNEL_WAIT": ("n", {Arch.U55: 2, Arch.U65: 2, Arch.U85: 2}),
+    "OP_DMA_WAIT": ("k", {Arch.U55: 1, Arch.U65: 2, Arch.U85: 4}),
 }
 """The field of a wait, and what may be outstanding without one."""
 

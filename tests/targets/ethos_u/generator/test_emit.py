@@ -7,7 +7,7 @@ import pytest
 from mizzen.targets.ethos_u.generator.emit import emit
 from mizzen.targets.ethos_u.generator.operations import Kernel, Role, Sequence
 from mizzen.targets.ethos_u.generator.schedule import plain, schedule
-from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.generator.shared_buffer import ARRAYS, CORES
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.system_config import resolve
@@ -45,7 +45,7 @@ def test_a_plain_schedule(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", [*CORES, *ARRAYS])
 def test_schedules_by_chance(name: str, seed: int) -> None:
     sequence, accelerator = network(), ACCELERATORS[name]
     program = emit(by_chance(sequence, accelerator, seed), accelerator)

@@ -15,6 +15,8 @@ from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
     Bytes,
+    ChannelScales,
+    Convolution,
     Copy,
     Elementwise,
     Kernel,
@@ -27,7 +29,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Table,
     Tiles,
 )
-from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.generator.shared_buffer import ARRAYS, CORES
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
@@ -146,7 +148,12 @@ def sixteen_bits() -> Sequence:
         activation=small, scale=Scale(1 << 30, 36),
     )  # fmt: skip
     second = net.convolution(net.whole(first), 24, SAME, activation=small)
-    net.operations[-1] = replace(net.operations[-1], accumulators=AccFormat.I40)
+    made = net.operations[-1]
+    assert isinstance(made, Convolution)
+    short = ChannelScales(
+        made.scales.biases, made.scales.multipliers >> 16, made.scales.shifts - 16
+    )  # of 15 bits, as U85 has them beside wide accumulators
+    net.operations[-1] = replace(made, accumulators=AccFormat.I40, scales=short)
     return ended(net, (x,), second)
 
 
@@ -294,7 +301,7 @@ MAKERS: tuple[Maker, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", [*CORES, *ARRAYS])
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
 def test_operations(make: Maker, name: str) -> None:
     sequence, accelerator = make(), ACCELERATORS[name]

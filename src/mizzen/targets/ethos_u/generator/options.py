@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mizzen.diagnostics import fail
-from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import (
     EthosUConfiguration,
     Feature,
@@ -79,15 +78,7 @@ def _rewrite(configuration: EthosUConfiguration, value: str) -> EthosUConfigurat
 
 
 def _generate(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:
-    generator = _named(Generator, GENERATOR, value)
-    if generator is Generator.OWN and configuration.accelerator.arch is Arch.U85:
-        raise fail(
-            "E578",
-            f"Mizzen's own code is for {Arch.U55.value} and {Arch.U65.value}, not for "
-            f"{configuration.accelerator.name}",
-            help=f"leave out --{GENERATOR}, or take {Generator.BEST.value}",
-        )
-    return replace(configuration, generator=generator)
+    return replace(configuration, generator=_named(Generator, GENERATOR, value))
 
 
 def _search(configuration: EthosUConfiguration, value: str) -> EthosUConfiguration:

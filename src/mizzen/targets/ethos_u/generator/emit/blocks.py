@@ -1,4 +1,4 @@
-"""The blocks of an operation's output: along depth first, then width, then height."""
+"""The blocks of what an operation computes: along depth first, then width, then height."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def spans(step: KernelStep) -> tuple[list[Span], list[Span], list[Span]]:
     """Return the blocks along each axis: the first element, and one past the last."""
     rows, columns, channels = (
         [(start, min(extent, start + size)) for start in range(0, extent, size)]
-        for extent, size in zip(step.ofm.shape, step.blocking.block, strict=True)
+        for extent, size in zip(step.shape, step.blocking.block, strict=True)
     )
     return rows, columns, channels
 
@@ -19,7 +19,7 @@ def spans(step: KernelStep) -> tuple[list[Span], list[Span], list[Span]]:
 def block_counts(step: KernelStep) -> Shape:
     """Return how many blocks there are along each axis."""
     height, width, depth = (
-        -(-extent // size) for extent, size in zip(step.ofm.shape, step.blocking.block, strict=True)
+        -(-extent // size) for extent, size in zip(step.shape, step.blocking.block, strict=True)
     )
     return height, width, depth
 
@@ -32,7 +32,7 @@ def block_at(step: KernelStep, index: int) -> Part:
     rows, columns_, channels = (
         (place * size, min(extent, (place + 1) * size))
         for place, size, extent in zip(
-            (down, across, slice_), step.blocking.block, step.ofm.shape, strict=True
+            (down, across, slice_), step.blocking.block, step.shape, strict=True
         )
     )
     return rows, columns_, channels

@@ -22,6 +22,8 @@ from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 BRICK_ALIGNMENT_BYTES = 16
 """The address of a map in bricks is a multiple of this."""
+FIRST_CHAIN = -2
+"""Stands among the regions for the first buffer of a chain; the next is one less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class Located:
     layout: Layout
     dtype: np.dtype[np.integer[Any]]
     zero_point: int
+
+    @property
+    def chain(self) -> int | None:
+        """The number of the buffer inside the NPU that it goes through; None if it is in memory."""
+        return FIRST_CHAIN - self.region if self.region <= FIRST_CHAIN else None
 
     @property
     def element_bytes(self) -> int:
@@ -151,6 +158,18 @@ def _located(
         layout=layout,
         dtype=map_.dtype,
         zero_point=map_.zero_point,
+    )
+
+
+def handed_on(map_: Map, buffer: int, channels: tuple[int, int] | None) -> Located:
+    """Return a map, or some channels of it, that an operation of a chain hands to a later one."""
+    region, nowhere = FIRST_CHAIN - buffer, (0, 0, 0, 0)
+    whole = _located(map_, region, Layout.NHCWB16, nowhere, (0, 0, 0), None)
+    height, width, _ = map_.shape
+    return (
+        whole
+        if channels is None
+        else replace(whole, shape=(height, width, channels[1] - channels[0]))
     )
 
 

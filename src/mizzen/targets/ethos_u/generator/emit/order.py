@@ -1,10 +1,11 @@
 """What each step has to wait for: as few waits as are right, each as weak as is right.
 
-The front end starts steps in order. Two kernel operations may be outstanding, and one transfer on
-U55, two on U65; one more makes the front end wait for the oldest. Between the queues nothing is
-ordered but by KERNEL_WAIT and DMA_WAIT, within the kernel queue BLOCKDEP decides.
+The front end starts steps in order. Two kernel operations or chains may be outstanding, and
+one transfer on U55, two on U65, four on U85; one more makes the front end wait for the oldest.
+Between the queues nothing is ordered but by KERNEL_WAIT and DMA_WAIT, within the kernel queue
+BLOCKDEP decides.
 
-Ref: Ethos-U55 and Ethos-U65 technical reference manuals (KERNEL_WAIT, DMA_WAIT, BLOCKDEP); Vela
+Ref: Ethos-U55, U65 and U85 technical reference manuals (KERNEL_WAIT, DMA_WAIT, BLOCKDEP); Vela
 5.2.0, architecture_features.py (outstanding operations).
 """
 
@@ -14,11 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mizzen.targets.ethos_u.generator.emit.overlap import GREATEST, greatest_overlap
-from mizzen.targets.ethos_u.generator.emit.steps import Access, KernelStep, Step, TransferStep
+from mizzen.targets.ethos_u.generator.emit.steps import Access, QueuedStep, Step, TransferStep
 from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 OUTSTANDING_KERNELS = 2
-OUTSTANDING_TRANSFERS = {Arch.U55: 1, Arch.U65: 2}
+OUTSTANDING_TRANSFERS = {Arch.U55: 1, Arch.U65: 2, Arch.U85: 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class Ordered:
 
 def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
     """Return the steps with their waits."""
-    kernels: list[KernelStep] = []
+    kernels: list[QueuedStep] = []
     transfers: list[TransferStep] = []
-    most = OUTSTANDING_TRANSFERS[arch]
+    most, overlap = OUTSTANDING_TRANSFERS[arch], GREATEST[arch]
     is_first = True
     for step in steps:
         if isinstance(step, TransferStep):
@@ -52,7 +53,7 @@ def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
         _finish(kernels, OUTSTANDING_KERNELS - 1)
         kernel_wait = _wait_for_streams(kernels, step)
         dma_wait = wait_for(transfers, step)
-        blockdep = greatest_overlap(kernels[-1], step) if kernels else GREATEST
+        blockdep = greatest_overlap(kernels[-1], step, overlap) if kernels else overlap
         kernels.append(step)
         yield Ordered(
             step=step,
@@ -63,7 +64,7 @@ def ordered(steps: Iterable[Step], arch: Arch) -> Iterator[Ordered]:
         is_first = False
 
 
-def wait_for(queue: list[KernelStep] | list[TransferStep], step: Step) -> int | None:
+def wait_for(queue: list[QueuedStep] | list[TransferStep], step: Step) -> int | None:
     """Return how many may still be outstanding of a queue before a step; None for all of them."""
     for later, other in enumerate(reversed(queue)):
         if conflict(other, step):
@@ -72,19 +73,18 @@ def wait_for(queue: list[KernelStep] | list[TransferStep], step: Step) -> int | 
     return None
 
 
-def _wait_for_streams(kernels: list[KernelStep], step: KernelStep) -> int | None:
+def _wait_for_streams(kernels: list[QueuedStep], step: QueuedStep) -> int | None:
     """Return 0 if an operation that may be outstanding writes streams that a step reads.
 
     BLOCKDEP orders feature maps; that it holds the reading of weights back too is nowhere said.
     """
-    streams = step.reads[len(step.maps) :]
-    if not any(_share(other.writes, streams) for other in kernels):
+    if not any(_share(other.writes, step.streams) for other in kernels):
         return None
     kernels.clear()
     return 0
 
 
-def _finish(queue: list[KernelStep] | list[TransferStep], outstanding: int) -> None:
+def _finish(queue: list[QueuedStep] | list[TransferStep], outstanding: int) -> None:
     del queue[: max(0, len(queue) - outstanding)]
 
 

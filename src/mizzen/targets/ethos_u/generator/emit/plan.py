@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,19 +11,23 @@ import numpy.typing as npt
 from mizzen.diagnostics import Origin, fail
 from mizzen.targets.ethos_u.generator.emit.constants import PackedConstants
 from mizzen.targets.ethos_u.generator.emit.early import with_early_tables
+from mizzen.targets.ethos_u.generator.emit.forms_u85 import in_u85_form
 from mizzen.targets.ethos_u.generator.emit.inplace import overwrites_unread
-from mizzen.targets.ethos_u.generator.emit.located import Addresses, Located
+from mizzen.targets.ethos_u.generator.emit.located import Addresses, Located, handed_on
 from mizzen.targets.ethos_u.generator.emit.steps import (
     INTERNAL,
+    ChainStep,
     CoreConstants,
     KernelStep,
     Purpose,
+    QueuedStep,
     Step,
     Stream,
     TransferStep,
 )
 from mizzen.targets.ethos_u.generator.emit.tables import TableUse, assign
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Blocking,
     Computation,
     Convolution,
@@ -32,31 +36,39 @@ from mizzen.targets.ethos_u.generator.operations import (
     Fetch,
     Issue,
     Map,
+    MatrixProduct,
     Operation,
     Place,
     Pooling,
+    Resize,
     Role,
     Scalar,
     Schedule,
     Shape,
     WeightPart,
+    links_of,
     maps_read,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import (
     SLOT_BYTES,
+    TABLE_SLOTS,
     Core,
+    Demand,
     Parts,
     core_of,
-    demand_of,
+    demand_on,
+    fitting,
+    job_depth_for,
+    microblock_of,
     parts_of,
 )
-from mizzen.targets.ethos_u.machine.commands_values import Arch
+from mizzen.targets.ethos_u.machine.commands_values import Arch, PoolingMode
 from mizzen.targets.ethos_u.machine.config import Accelerator
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
 STREAM_ALIGNMENT_BYTES = 16
 """Ref: Vela 5.2.0, register_command_stream_generator.py (addresses of weights and scales)."""
-TRANSFER_ALIGNMENT_BYTES = {Arch.U55: 16, Arch.U65: 1}
+TRANSFER_ALIGNMENT_BYTES = {Arch.U55: 16, Arch.U65: 1, Arch.U85: 1}
 """Of both addresses and the length of a transfer between memories.
 
 Ref: Vela 5.2.0, register_command_stream_util.py, check_dma_op."""
@@ -86,7 +98,10 @@ class _Planner:
     def __init__(self, schedule: Schedule, accelerator: Accelerator) -> None:
         self._schedule = schedule
         self._accelerator = accelerator
-        self._core: Core = core_of(accelerator)
+        self._core = core_of(accelerator)
+        self._operations = schedule.sequence.operations
+        if accelerator.arch is Arch.U85:
+            self._operations = tuple(map(in_u85_form, self._operations))
         self._constants = PackedConstants()
         sequence = schedule.sequence
         self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
@@ -100,7 +115,7 @@ class _Planner:
         return PlannedStream(steps, self._constants.packed(), self._addresses)
 
     def _operation(self, issue: Issue) -> Operation:
-        return self._schedule.sequence.operations[issue.operation]
+        return self._operations[issue.operation]
 
     def _places(self) -> tuple[Place | None, ...]:
         """Return the places of tensors, constants among them, packed in the order of use."""
@@ -123,17 +138,8 @@ class _Planner:
         return tuple(places)
 
     def _steps(self) -> Iterator[Step]:
-        items = self._schedule.items
-        kernels = [
-            (place, operation)
-            for place, item in enumerate(items)
-            if isinstance(item, Issue) and not isinstance(operation := self._operation(item), Copy)
-        ]
-        tables = [kernel.activation.table for _, kernel in kernels]
-        uses = assign([None if table is None else table.data for table in tables], self._core)
-        slots = {place: use for (place, _), use in zip(kernels, uses, strict=True)}
-        origins = self._origins()
-        for place, item in enumerate(items):
+        uses, origins = iter(self._table_uses()), self._origins()
+        for place, item in enumerate(self._schedule.items):
             if isinstance(item, Fetch):
                 yield self._fetch(item, origins[place])
                 continue
@@ -141,10 +147,20 @@ class _Planner:
             if isinstance(operation, Copy):
                 yield self._copy(operation)
                 continue
-            use = slots[place]
-            if use is not None and use.is_loaded:
-                yield self._load(operation, use)
-            yield self._kernel(item, operation, use)
+            links = links_of(operation)
+            own = [next(uses) for _ in links]
+            for link, use in zip(links, own, strict=True):
+                if use is not None and use.is_loaded:
+                    yield self._load(link, use)
+            yield self._queued(item, links, own)
+
+    def _table_uses(self) -> list[TableUse | None]:
+        """Return the slot of the table of each operation, of those of chains one by one."""
+        issues = (item for item in self._schedule.items if isinstance(item, Issue))
+        links = (link for issue in issues for link in links_of(self._operation(issue)))
+        tables = [link.activation.table for link in links]
+        data = [None if table is None else table.data for table in tables]
+        return assign(data, self._core.keeps_tables)
 
     def _origins(self) -> list[Origin]:
         """Return of each item where it comes from; of a fetch, where what next uses its blob."""
@@ -212,64 +228,119 @@ class _Planner:
 
     # Kernel operations
 
-    def _kernel(self, issue: Issue, operation: Computation, use: TableUse | None) -> KernelStep:
-        origin, blocking = operation.origin, issue.blocking
+    def _queued(
+        self, issue: Issue, links: tuple[Computation, ...], uses: list[TableUse | None]
+    ) -> QueuedStep:
+        """Return what the kernel queue has of an issue; all of a chain have the first's block."""
+        first, blocking = links[0], issue.blocking
         if blocking is None:
-            raise fail("E289", "the schedule must give the operation a block", origin=origin)
-        part_kernel = isinstance(operation, Convolution) and (
-            blocking.part_kernel and not operation.depthwise
+            raise fail("E289", "the schedule must give the operation a block", origin=first.origin)
+        parts = self._parts(first, blocking)
+        microblock = microblock_of(first, self._accelerator)
+        inside = {link.ofm.tensor: buffer for buffer, link in enumerate(links[:-1])}
+        steps = tuple(
+            self._kernel(issue, link, blocking, parts, microblock, use, inside)
+            for link, use in zip(links, uses, strict=True)
         )
-        demand = demand_of(operation)
-        ofm, ifm, ifm2 = self._maps(operation, issue.channels, origin)
-        step = KernelStep(
-            index=issue.operation,
-            channels=issue.channels,
-            operation=operation,
-            blocking=replace(blocking, part_kernel=part_kernel),
-            parts=self._parts(operation, blocking, origin),
-            ofm=ofm,
-            ifm=ifm,
-            ifm2=ifm2,
-            job_depth=demand.ifm_depth_of_job(part_kernel),
-            constants=self._core_constants(issue, operation),
-            table=None if use is None else use.slot,
-            clobbers=use is None and not self._core.keeps_tables,
-        )
+        step = steps[0] if len(steps) == 1 else ChainStep(steps)
+        _check_tables(step)
         if overwrites_unread(step):
             raise fail(
                 "E288",
                 "the output must not be written over what later blocks of its operation read",
-                origin=origin,
+                origin=step.origin,
                 help="give the output a place of its own, or exactly that of the input",
             )
         return step
 
-    def _parts(self, operation: Computation, blocking: Blocking, origin: Origin) -> Parts:
-        parts = parts_of(demand_of(operation), blocking.block, blocking.part_kernel, self._core)
-        if parts is None:
+    def _kernel(
+        self,
+        issue: Issue,
+        operation: Computation,
+        blocking: Blocking,
+        parts: Parts | None,
+        microblock: Shape,
+        use: TableUse | None,
+        inside: Mapping[int, int],
+    ) -> KernelStep:
+        part_kernel = isinstance(operation, Convolution) and (
+            blocking.part_kernel and not operation.depthwise
+        )
+        demand = demand_on(operation, self._accelerator)
+        ofm, ifm, ifm2 = self._maps(operation, issue.channels, inside)
+        blob = None if issue.blob is None else self._schedule.blobs[issue.blob]
+        return KernelStep(
+            index=issue.operation,
+            channels=issue.channels,
+            operation=operation,
+            blocking=replace(blocking, part_kernel=part_kernel),
+            parts=parts,
+            microblock=microblock,
+            ofm=ofm,
+            ifm=ifm,
+            ifm2=ifm2,
+            job_depth=job_depth_for(demand, part_kernel, self._accelerator),
+            constants=self._core_constants(issue, operation),
+            table=None if use is None else use.slot,
+            clobbers=use is None and not self._core.keeps_tables,
+            fast=blob is not None and blob.fast,
+            sparse=blob is not None and blob.sparse,
+        )
+
+    def _parts(self, operation: Computation, blocking: Blocking) -> Parts | None:
+        """Return how the shared buffer is divided; of U85, None. E286 if a block does not fit."""
+        demand, part_kernel = demand_on(operation, self._accelerator), blocking.part_kernel
+        blocks = np.array([blocking.block])
+        if not fitting(demand, blocks, part_kernel, self._accelerator).all():
+            memory = "shared buffer" if isinstance(self._core, Core) else "memories"
             raise fail(
                 "E286",
-                f"a block must fit the shared buffer of {self._accelerator.name}, not "
+                f"a block must fit the {memory} of {self._accelerator.name}, not "
                 f"{_by(blocking.block)}",
-                origin=origin,
+                origin=operation.origin,
             )
-        return parts
+        if isinstance(demand, Demand) and isinstance(self._core, Core):
+            return parts_of(demand, blocking.block, part_kernel, self._core)
+        return None
 
     def _maps(
-        self, operation: Computation, channels: tuple[int, int] | None, origin: Origin
+        self,
+        operation: Computation,
+        channels: tuple[int, int] | None,
+        inside: Mapping[int, int],
     ) -> tuple[Located, Located, Located | Scalar | None]:
-        """Return output, input and second input; of some channels, only those."""
-        locate = self._addresses.locate
-        ofm = locate(operation.ofm, origin, channels)
-        if isinstance(operation, Elementwise):
-            _check_first(operation)
-            second = operation.ifm2
-            if isinstance(second, Map):
-                own = channels if second.shape[2] == operation.ofm.shape[2] else None
-                second = locate(second, origin, own)
-            return ofm, locate(operation.ifm, origin, channels), second
-        own = None if _needs_every_channel(operation) else channels
-        return ofm, locate(operation.ifm, origin, own), None
+        """Return output, input and second input; of some channels, only those.
+
+        inside  the buffer of each tensor that an operation of a chain hands to a later one
+        """
+        depth, origin = operation.ofm.shape[2], operation.origin
+
+        def locate(map_: Map, channels: tuple[int, int] | None = None) -> Located:
+            if map_.tensor in inside:
+                return handed_on(map_, inside[map_.tensor], channels)
+            return self._addresses.locate(map_, origin, channels)
+
+        if channels is not None and operation.order != AS_COMPUTED:
+            raise fail("E287", "a result must be computed as a whole to be stored in another order",
+                       origin=origin)  # fmt: skip
+        ofm = locate(operation.ofm, channels)
+        match operation:
+            case Elementwise():
+                if self._accelerator.arch is not Arch.U85:
+                    _check_first(operation)
+                first, second = (
+                    locate(map_, channels if map_.shape[2] == depth else None)
+                    if isinstance(map_, Map)
+                    else map_
+                    for map_ in (operation.ifm, operation.ifm2)
+                )
+                assert isinstance(first, Located)
+                return ofm, first, second
+            case MatrixProduct():
+                return ofm, locate(operation.ifm), locate(operation.ifm2)
+            case _:
+                own = None if _needs_every_channel(operation) else channels
+                return ofm, locate(operation.ifm, own), None
 
     def _core_constants(self, issue: Issue, operation: Computation) -> tuple[CoreConstants, ...]:
         if not isinstance(operation, Convolution):
@@ -309,12 +380,32 @@ def _check_first(operation: Elementwise) -> None:
         )
 
 
+def _check_tables(step: QueuedStep) -> None:
+    """Refuse with E287 tables of a chain that the memory for them does not hold together."""
+    spans = {link.table: link.table_bytes for link in step.links if link.table is not None}
+    tables = list(spans.values())
+    for place, table in enumerate(tables):
+        if any(table.touches(other) for other in tables[:place]):
+            raise fail(
+                "E287",
+                f"tables of a chain must fit into {TABLE_SLOTS * SLOT_BYTES} bytes together",
+                origin=step.origin,
+                help="end the chain before",
+            )
+
+
 def _by(shape: Shape) -> str:
     return " x ".join(map(str, shape))
 
 
-def _needs_every_channel(operation: Convolution | Pooling) -> bool:
-    return demand_of(operation).ifm_depth is not None
+def _needs_every_channel(operation: Convolution | Pooling | Resize) -> bool:
+    match operation:
+        case Convolution():
+            return not operation.depthwise
+        case Pooling():
+            return operation.mode == PoolingMode.REDUCE_SUM
+        case Resize():
+            return False
 
 
 def _of_core(part: WeightPart, region: int, offset: int) -> CoreConstants:

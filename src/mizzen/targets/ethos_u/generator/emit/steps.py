@@ -10,20 +10,25 @@ from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.emit.bytesets import ByteSet, Part, Span, run, whole
 from mizzen.targets.ethos_u.generator.emit.located import Located
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
+    PERMUTATIONS,
     Blocking,
     Computation,
     Convolution,
     Elementwise,
     Kernel,
+    MatrixProduct,
     Pooling,
+    Resize,
     Scalar,
     Shape,
+    Steps,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import SLOT_BYTES, TABLE_SLOTS, Parts
-from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, UpscaleMode
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, ReverseU85, UpscaleMode
 
 INTERNAL = -1
-"""Stands for the NPU's own memory among the regions; tables count from slot 0."""
+"""Stands for the NPU's own memory among the regions; tables count from slot 0. See FIRST_CHAIN."""
 ALL_TABLES = run(0, TABLE_SLOTS * SLOT_BYTES)
 NO_BYTES = run(0, 0)
 
@@ -53,17 +58,21 @@ class KernelStep:
     """An operation on some channels, with its maps in memory.
 
     index      of the operation in the sequence
-    job_depth  channels of the input that one job reads; None for those of the output's block
+    parts      of the shared buffer; None on U85, which has none
     ifm2       a map, a number, or None where there is one operand
+    job_depth  channels of the input that one job reads; None for those of the output's block
     table      slot of the lookup table; None without
     clobbers   whether it has accumulators where tables were
+    fast       whether U85 has its weights in the format that is decoded fast
+    sparse     whether of four of them at most two are sent
     """
 
     index: int
     channels: tuple[int, int] | None
     operation: Computation
     blocking: Blocking
-    parts: Parts
+    parts: Parts | None
+    microblock: Shape
     ofm: Located
     ifm: Located
     ifm2: Located | Scalar | None
@@ -71,11 +80,18 @@ class KernelStep:
     constants: tuple[CoreConstants, ...]
     table: int | None
     clobbers: bool
+    fast: bool = False
+    sparse: bool = False
 
     @property
     def origin(self) -> Origin:
         """Where the operation comes from in the user's model."""
         return self.operation.origin
+
+    @property
+    def links(self) -> tuple[KernelStep, ...]:
+        """Itself, as if it was a chain of one."""
+        return (self,)
 
     @property
     def maps(self) -> tuple[Located, ...]:
@@ -85,18 +101,19 @@ class KernelStep:
     @cached_property
     def reads(self) -> tuple[Access, ...]:
         """What it reads."""
-        accesses = [(map_.region, whole(map_)) for map_ in self.maps]
-        for core in self.constants:
-            for stream in (core.weights, core.scales):
-                accesses.append((stream.region, run(stream.offset_bytes, stream.length_bytes)))
-        if self.table is not None:
-            accesses.append((INTERNAL, self.table_bytes))
-        return tuple(accesses)
+        return (*(_access_to(map_) for map_ in self.maps), *self.streams)
+
+    @cached_property
+    def streams(self) -> tuple[Access, ...]:
+        """What it reads beside feature maps: constants, and a table."""
+        streams = (stream for core in self.constants for stream in (core.weights, core.scales))
+        accesses = tuple(map(_access, streams))
+        return accesses if self.table is None else (*accesses, (INTERNAL, self.table_bytes))
 
     @cached_property
     def writes(self) -> tuple[Access, ...]:
         """What it writes, tables among it where it overwrites them."""
-        output = (self.ofm.region, whole(self.ofm))
+        output = _access_to(self.ofm)
         return (output, (INTERNAL, ALL_TABLES)) if self.clobbers else (output,)
 
     @property
@@ -107,19 +124,45 @@ class KernelStep:
             return NO_BYTES
         return run(SLOT_BYTES * self.table, len(table.data))
 
+    @property
+    def shape(self) -> Shape:
+        """Height, width and depth of what it computes; what is stored may be permuted."""
+        return self.operation.order.computed(self.ofm.shape)
+
+    def stored(self, box: Part) -> Part:
+        """Return where the output has a part of what is computed."""
+        order, spans = self.operation.order, list(box)
+        if order.reverse is not ReverseU85.NONE:
+            axis = order.reverse - ReverseU85.H
+            low, high = spans[axis]
+            spans[axis] = self.shape[axis] - high, self.shape[axis] - low
+        height, width, depth = (spans[axis] for axis in PERMUTATIONS[order.transpose])
+        return height, width, depth
+
     def needed(self, number: int, box: Part) -> Part:
         """Return what a block of the output needs of an input: of `ifm` if `number` is 0."""
-        operation = self.operation
-        if isinstance(operation, Elementwise):
-            return _pointwise(box, self.maps[number].shape)
-        factor = 1 if operation.upscale is UpscaleMode.NONE else 2
-        tall, wide = _window(operation.kernel, factor, box, self.ifm.shape)
-        return tall, wide, ((0, self.ifm.shape[2]) if self.needs_all else box[2])
+        operation, (height, width, depth) = self.operation, self.maps[number].shape
+        match operation:
+            case Elementwise():
+                return _pointwise(box, self.maps[number].shape)
+            case MatrixProduct() if number == 1:
+                return (0, height), (0, width), (0, depth)
+            case MatrixProduct():
+                return box[0], box[1], (0, depth)
+            case Resize():
+                rows, columns = operation.rows, operation.columns
+                return _sampled(rows, box[0], height), _sampled(columns, box[1], width), box[2]
+            case Convolution() | Pooling():
+                factor = 1 if operation.upscale is UpscaleMode.NONE else 2
+                tall, wide = _window(operation.kernel, factor, box, self.ifm.shape)
+                return tall, wide, ((0, depth) if self.needs_all else box[2])
 
     @property
     def is_point_by_point(self) -> bool:
         """Whether each element of the output needs the one at its place of inputs as large."""
         operation = self.operation
+        if operation.order != AS_COMPUTED or isinstance(operation, MatrixProduct | Resize):
+            return False
         if isinstance(operation, Elementwise):
             return True
         kernel = operation.kernel
@@ -133,8 +176,41 @@ class KernelStep:
         """Whether each output channel needs every channel of the input."""
         operation = self.operation
         if isinstance(operation, Pooling):
-            return operation.mode is PoolingMode.REDUCE_SUM
-        return isinstance(operation, Convolution) and not operation.depthwise
+            # One number on U55 and on U85.
+            return operation.mode == PoolingMode.REDUCE_SUM
+        is_convolution = isinstance(operation, Convolution) and not operation.depthwise
+        return is_convolution or isinstance(operation, MatrixProduct)
+
+
+@dataclass(frozen=True)
+class ChainStep:
+    """Operations of a chain, which the kernel queue of U85 has as one."""
+
+    links: tuple[KernelStep, ...]
+
+    @property
+    def origin(self) -> Origin:
+        """Where its first operation comes from in the user's model."""
+        return self.links[0].origin
+
+    @cached_property
+    def reads(self) -> tuple[Access, ...]:
+        """What it reads."""
+        return tuple(access for link in self.links for access in link.reads)
+
+    @cached_property
+    def streams(self) -> tuple[Access, ...]:
+        """What it reads beside feature maps."""
+        return tuple(access for link in self.links for access in link.streams)
+
+    @property
+    def writes(self) -> tuple[Access, ...]:
+        """What it writes."""
+        return self.links[-1].writes
+
+
+def _access_to(map_: Located) -> Access:
+    return map_.region, NO_BYTES if map_.chain is not None else whole(map_)
 
 
 def _pointwise(box: Part, shape: Shape) -> Part:
@@ -143,6 +219,14 @@ def _pointwise(box: Part, shape: Shape) -> Part:
         for (low, high), size in zip(box, shape, strict=True)
     )
     return tall, wide, deep
+
+
+def _sampled(steps: Steps, outputs: Span, size: int) -> Span:
+    """Return the elements between which a part of a resized axis is drawn."""
+    low, high = (
+        (place * steps.step + steps.offset) // steps.scale for place in (outputs[0], outputs[1] - 1)
+    )
+    return max(0, min(low, size - 1)), max(0, min(high + 1, size - 1)) + 1
 
 
 def _window(kernel: Kernel, factor: int, box: Part, shape: Shape) -> tuple[Span, Span]:
@@ -195,4 +279,5 @@ def _access(stream: Stream) -> Access:
     return stream.region, run(stream.offset_bytes, stream.length_bytes)
 
 
-Step = KernelStep | TransferStep
+QueuedStep = KernelStep | ChainStep
+Step = QueuedStep | TransferStep

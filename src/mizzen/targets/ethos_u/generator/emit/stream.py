@@ -5,20 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.generator.emit import settings_u55, settings_u85
 from mizzen.targets.ethos_u.generator.emit.located import Addresses
 from mizzen.targets.ethos_u.generator.emit.order import Ordered, ordered
 from mizzen.targets.ethos_u.generator.emit.plan import plan
 from mizzen.targets.ethos_u.generator.emit.registers import Writer
-from mizzen.targets.ethos_u.generator.emit.settings import of_kernel, of_transfer, operation_command
-from mizzen.targets.ethos_u.generator.emit.steps import KernelStep
+from mizzen.targets.ethos_u.generator.emit.settings import of_transfer
+from mizzen.targets.ethos_u.generator.emit.steps import TransferStep
 from mizzen.targets.ethos_u.generator.operations import Role, Schedule
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.commands_values import ParallelMode
 from mizzen.targets.ethos_u.machine.config import Accelerator
 from mizzen.targets.ethos_u.machine.program import HardwareId, Program, RegionIndex, TensorAddress
 
-ID_WORD = 0x1006_6001
-"""ID register of architecture 1.0.6, as Vela 5.2 writes it for U55 and U65."""
+ID_WORDS = {Arch.U55: 0x1006_6001, Arch.U65: 0x1006_6001, Arch.U85: 0x2000_7000}
+"""ID register, as Vela 5.2 writes it: of architectures 1.0.6 and 2.0.0."""
+KERNELS = {Arch.U55: settings_u55, Arch.U65: settings_u55, Arch.U85: settings_u85}
+"""What knows the registers of operations."""
 STOP_MASK = 0xFFFF
 
 
@@ -42,7 +45,7 @@ def emit(schedule: Schedule, accelerator: Accelerator) -> Program:
     region_bytes[RegionIndex.READ_ONLY] = constants.nbytes
     return Program(
         words=np.array(writer.words, np.uint32),
-        hardware=HardwareId(accelerator.config_word, ID_WORD),
+        hardware=HardwareId(accelerator.config_word, ID_WORDS[accelerator.arch]),
         region_bytes=region_bytes,
         constants={RegionIndex.READ_ONLY: constants},
         inputs=tuple(_address(planned.addresses, tensor) for tensor in sequence.inputs),
@@ -54,21 +57,29 @@ def emit(schedule: Schedule, accelerator: Accelerator) -> Program:
 def _write(
     writer: Writer, row: Ordered, accelerator: Accelerator, origins: dict[int, Origin]
 ) -> None:
-    step = row.step
-    if isinstance(step, KernelStep):
-        settings, start = of_kernel(step, accelerator), operation_command(step)
-    else:
-        settings, start = of_transfer(step, accelerator), ("OP_DMA_START", ())
-    for name, values in settings:
-        writer.set(name, values)
-    if isinstance(step, KernelStep):
+    step, kernels = row.step, KERNELS[accelerator.arch]
+    if isinstance(step, TransferStep):
+        for name, values in of_transfer(step, accelerator):
+            writer.set(name, values)
+        _wait(writer, row)
+        origins[writer.offset_bytes] = step.origin
+        writer.do("OP_DMA_START")
+        return
+    for link in step.links:
+        for name, values in kernels.of_kernel(link):
+            writer.set(name, values)
         writer.set("SET_BLOCKDEP", (row.blockdep,))
+        if link is step.links[0]:
+            _wait(writer, row)
+        origins[writer.offset_bytes] = link.origin
+        writer.do(*kernels.operation_command(link))
+
+
+def _wait(writer: Writer, row: Ordered) -> None:
     if row.kernel_wait is not None:
         writer.do("OP_KERNEL_WAIT", (row.kernel_wait,))
     if row.dma_wait is not None:
         writer.do("OP_DMA_WAIT", (row.dma_wait,))
-    origins[writer.offset_bytes] = step.origin
-    writer.do(*start)
 
 
 def _address(addresses: Addresses, tensor: int) -> TensorAddress:

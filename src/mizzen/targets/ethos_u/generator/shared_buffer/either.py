@@ -63,6 +63,16 @@ def slab_for(demand: AnyDemand, accelerator: Accelerator) -> int:
     return demand.slab(False, unit_of(demand, core), core) or demand.ifm[2]
 
 
+def job_depth_for(demand: AnyDemand, part_kernel: bool, accelerator: Accelerator) -> int | None:
+    """Return the input channels of one job; None for those of the output's block."""
+    core = core_of(accelerator)
+    if isinstance(core, Core):
+        assert isinstance(demand, Demand)
+        return demand.ifm_depth_of_job(part_kernel)
+    assert isinstance(demand, DemandU85)
+    return demand.slab(part_kernel, unit_of(demand, core), core)
+
+
 def sides_of(demand: AnyDemand, accelerator: Accelerator) -> tuple[Shape, Shape]:
     """Return what each side of a block is a multiple of, and the most that it may be."""
     core = core_of(accelerator)
