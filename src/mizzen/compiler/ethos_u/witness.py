@@ -6,18 +6,21 @@ has a part in it, so what that gets wrong shows as a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
+    PERMUTATIONS,
     Activation,
     Box,
     Bytes,
+    Chain,
     ChannelScales,
+    Computation,
     Convolution,
     Copy,
     Elementwise,
@@ -25,12 +28,19 @@ from mizzen.targets.ethos_u.generator.operations import (
     Issue,
     Kernel,
     Map,
+    MatrixProduct,
+    OperandScale,
+    Order,
     Pooling,
+    Resize,
     Role,
     Scalar,
     Scale,
     Schedule,
+    Sequence,
     Shape,
+    Steps,
+    links_of,
 )
 from mizzen.targets.ethos_u.judge.witness import (
     SaidActivation,
@@ -39,16 +49,22 @@ from mizzen.targets.ethos_u.judge.witness import (
     SaidElementwise,
     SaidKernel,
     SaidMap,
+    SaidMatrixProduct,
     SaidNumber,
+    SaidOperandScale,
+    SaidOperation,
+    SaidOrder,
     SaidPlace,
     SaidPooling,
+    SaidResize,
     SaidScale,
     SaidStep,
+    SaidSteps,
     SaidTensor,
     SaidTransfer,
     Witness,
 )
-from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
+from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode, ReverseU85
 
 MOST_ALIGNMENT_BYTES = 16
 """Up to a multiple of so many bytes a transfer to a tensor's end may go on."""
@@ -62,12 +78,20 @@ def witness_of(schedule: Schedule) -> Witness:
     tensors = tuple(
         SaidTensor(each.name, each.shape, each.dtype) for each in schedule.sequence.tensors
     )
-    return Witness(tuple(_Says(schedule).steps()), tensors)
+    return Witness(tuple(_Says(schedule, dict(_links(schedule.sequence))).steps()), tensors)
+
+
+def _links(sequence: Sequence) -> Iterator[tuple[int, int]]:
+    """Yield tensors that are handed on in chains, and the places of their operations in them."""
+    for operation in sequence.operations:
+        if isinstance(operation, Chain):
+            yield from ((link.ofm.tensor, at) for at, link in enumerate(operation.links[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Says:
     schedule: Schedule
+    links: Mapping[int, int]
 
     def steps(self) -> Iterator[SaidStep]:
         """Yield what each item does, in the order of the stream."""
@@ -76,15 +100,11 @@ class _Says:
             if isinstance(item, Fetch):
                 yield self._fetch(item, origins.get(item.blob, Origin()))
                 continue
-            match self.schedule.sequence.operations[item.operation]:
-                case Copy() as copy:
-                    yield self._copy(copy)
-                case Convolution() as operation:
-                    yield self._convolution(operation, item.channels)
-                case Pooling() as operation:
-                    yield self._pooling(operation, item.channels)
-                case Elementwise() as operation:
-                    yield self._elementwise(operation, item.channels)
+            operation = self.schedule.sequence.operations[item.operation]
+            if isinstance(operation, Copy):
+                yield self._copy(operation)
+            for link in links_of(operation):
+                yield self._computation(link, item.channels)
 
     def _origins_of_blobs(self) -> dict[int, Origin]:
         """Return of each blob where the last operation that reads it comes from."""
@@ -133,6 +153,19 @@ class _Says:
 
     # Operations
 
+    def _computation(self, operation: Computation, channels: Channels) -> SaidOperation:
+        match operation:
+            case Convolution():
+                return self._convolution(operation, channels)
+            case MatrixProduct():
+                return self._product(operation, channels)
+            case Pooling():
+                return self._pooling(operation, channels)
+            case Resize():
+                return self._resize(operation, channels)
+            case Elementwise():
+                return self._elementwise(operation, channels)
+
     def _convolution(self, operation: Convolution, channels: Channels) -> SaidConvolution:
         own, written = slice(*channels) if channels else slice(None), operation.written
         streams: tuple[tuple[int, int, int], ...] = ()
@@ -153,6 +186,36 @@ class _Says:
             upscale=operation.upscale,
             rounding=operation.rounding,
             accumulators=operation.accumulators,
+            order=_order(operation.order),
+        )
+
+    def _product(self, operation: MatrixProduct, channels: Channels) -> SaidMatrixProduct:
+        first, stop = channels or (0, operation.ifm2.shape[1])
+        whole = self._map(operation.ifm2, None)
+        return SaidMatrixProduct(
+            origin=operation.origin,
+            ifm=self._map(operation.ifm, None),
+            ifm2=_columns(whole, first, stop),
+            ofm=self._map(operation.ofm, channels),
+            scale=SaidScale(operation.scale.multiplier, operation.scale.shift),
+            activation=_activation(operation.activation),
+            rounding=operation.rounding,
+            accumulators=operation.accumulators,
+            order=_order(operation.order),
+        )
+
+    def _resize(self, operation: Resize, channels: Channels) -> SaidResize:
+        return SaidResize(
+            origin=operation.origin,
+            mode=operation.mode,
+            ifm=self._map(operation.ifm, channels),
+            ofm=self._map(operation.ofm, channels),
+            rows=_steps(operation.rows),
+            columns=_steps(operation.columns),
+            scale=SaidScale(operation.scale.multiplier, operation.scale.shift),
+            activation=_activation(operation.activation),
+            rounding=operation.rounding,
+            order=_order(operation.order),
         )
 
     def _pooling(self, operation: Pooling, channels: Channels) -> SaidPooling:
@@ -168,6 +231,7 @@ class _Says:
             upscale=operation.upscale,
             rounding=operation.rounding,
             accumulators=operation.accumulators,
+            order=_order(operation.order),
         )
 
     def _elementwise(self, operation: Elementwise, channels: Channels) -> SaidElementwise:
@@ -176,14 +240,13 @@ class _Says:
             case Scalar(value, dtype, zero_point):
                 second = SaidNumber(value, dtype, zero_point)
             case Map() as map_:
-                repeated = map_.shape[2] != operation.ofm.shape[2]
-                second = self._map(map_, None if repeated else channels)
+                second = self._operand(map_, operation, channels)
             case None:
                 pass
         return SaidElementwise(
             origin=operation.origin,
             mode=operation.mode,
-            ifm=self._map(operation.ifm, channels),
+            ifm=self._operand(operation.ifm, operation, channels),
             ifm2=second,
             ofm=self._map(operation.ofm, channels),
             reversed=operation.reversed,
@@ -194,7 +257,14 @@ class _Says:
             activation=_activation(operation.activation),
             rounding=operation.rounding,
             ifm_rounding=operation.ifm_rounding,
+            operand_scales=_operand_scales(operation),
+            order=_order(operation.order),
         )
+
+    def _operand(self, map_: Map, operation: Elementwise, channels: Channels) -> SaidMap:
+        """Return some channels of an operand; all of one that is the same for all channels."""
+        computed = operation.order.computed(operation.ofm.shape)
+        return self._map(map_, None if map_.shape[2] != computed[2] else channels)
 
     # Maps
 
@@ -205,14 +275,16 @@ class _Says:
         place = self._placed(map_, first)
         constant = self._constant_bytes(map_.tensor)
         shape = height, width, stop - first
+        link = self.links.get(map_.tensor)
         return SaidMap(
             shape=shape,
             dtype=map_.dtype,
             zero_point=map_.zero_point,
-            place=None if constant is not None else place,
+            place=None if constant is not None or link is not None else place,
             constant=None if constant is None else _elements(constant, shape, place, map_),
             tensor=map_.tensor,
             start=_start(map_, first),
+            link=link,
         )
 
     def _placed(self, map_: Map, channel: int) -> SaidPlace:
@@ -278,6 +350,48 @@ def _elements(
         at = bases + inner_y * stride_y + inner_x * BRICK * size + brick
     cells = data[at[..., np.newaxis] + np.arange(size)]
     return np.ascontiguousarray(cells).view(map_.dtype)[..., 0]
+
+
+def _columns(said: SaidMap, first: int, stop: int) -> SaidMap:
+    """Return some of the columns of a product's second map, ``[1, columns, C]``."""
+    if (first, stop) == (0, said.shape[1]):
+        return said
+    assert said.place is not None, "what lies nowhere is not parted"
+    step = (
+        said.place.strides[1] if said.place.layout is Layout.NHWC else BRICK * said.dtype.itemsize
+    )
+    at, *others = said.place.bases
+    bases = at + first * step, others[0], others[1], others[2]
+    return replace(
+        said,
+        shape=(said.shape[0], stop - first, said.shape[2]),
+        place=replace(said.place, bases=bases),
+        start=None,
+    )
+
+
+def _order(order: Order) -> SaidOrder:
+    reversed_ = None if order.reverse is ReverseU85.NONE else int(order.reverse) - 1
+    return SaidOrder(PERMUTATIONS[order.transpose], reversed_)
+
+
+def _steps(steps: Steps) -> SaidSteps:
+    return SaidSteps(steps.scale, steps.step, steps.offset)
+
+
+def _operand_scales(
+    operation: Elementwise,
+) -> tuple[SaidOperandScale | None, SaidOperandScale | None] | None:
+    if operation.operand_scales is None:
+        return None
+    first, second = operation.operand_scales
+    return _operand_scale(first), _operand_scale(second)
+
+
+def _operand_scale(scale: OperandScale | None) -> SaidOperandScale | None:
+    if scale is None:
+        return None
+    return SaidOperandScale(scale.multiplier, scale.shift, scale.rounding, scale.left)
 
 
 def _kernel(kernel: Kernel) -> SaidKernel:

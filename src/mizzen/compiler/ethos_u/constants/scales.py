@@ -22,9 +22,12 @@ from mizzen.ops.control_flow import Custom
 from mizzen.ops.tensor import AvgPool2d
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.judge.witness import (
+    SaidConvolution,
     SaidElementwise,
+    SaidMatrixProduct,
     SaidOperation,
     SaidPooling,
+    SaidResize,
     SaidScale,
 )
 from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode
@@ -46,20 +49,24 @@ class Kind(Enum):
 def scales_of(said: SaidOperation) -> Iterator[tuple[str, SaidScale]]:
     """Yield the single scales that an operation uses, with the names of their fields."""
     match said:
-        case SaidPooling(mode=PoolingMode.AVERAGE | PoolingMode.REDUCE_SUM, scale=scale):
+        case SaidPooling(mode=PoolingMode.MAX) | SaidConvolution():
+            return
+        case SaidPooling(scale=scale) | SaidMatrixProduct(scale=scale) | SaidResize(scale=scale):
             yield "scale", scale
         case SaidElementwise():
-            if said.mode in (ElementwiseMode.ADD, ElementwiseMode.SUB):
-                for name, scale in (
-                    ("scale of ifm", said.scale_a),
-                    ("scale of ifm2", said.scale_b),
-                ):
-                    if scale is not None:
-                        yield name, scale
+            yield from ((name, scale) for name, scale in _of_operands(said) if scale is not None)
             if said.scale is not None:
                 yield "scale", said.scale
-        case _:
-            return
+
+
+def _of_operands(said: SaidElementwise) -> Iterator[tuple[str, SaidScale | None]]:
+    if said.operand_scales is not None:
+        for name, scale in zip(("ifm", "ifm2"), said.operand_scales, strict=True):
+            own = None if scale is None else SaidScale(scale.multiplier, scale.shift)
+            yield f"scale of {name}", own
+    elif said.mode in (ElementwiseMode.ADD, ElementwiseMode.SUB):
+        yield "scale of ifm", said.scale_a
+        yield "scale of ifm2", said.scale_b
 
 
 def kind_of(

@@ -100,7 +100,7 @@ def _entries(path: list[Operation]) -> Iterator[Bytes]:
         if results is None:
             return
         numbers = results
-        if numbers.dtype.itemsize in (1, 4):
+        if numbers.dtype.itemsize <= 4:
             yield np.ascontiguousarray(numbers).view(np.uint8)
 
 

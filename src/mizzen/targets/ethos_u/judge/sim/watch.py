@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.judge.sim.memory import MapView, Memory, Run, Workspace
-from mizzen.targets.ethos_u.judge.sim.operations import FIRST_CHAIN, Dma
+from mizzen.targets.ethos_u.judge.sim.operations import NOWHERE, Dma
 from mizzen.targets.ethos_u.judge.sim.plan import Step
 
 Array = npt.NDArray[Any]
@@ -18,8 +18,8 @@ Array = npt.NDArray[Any]
 class Watch:
     """Copies feature maps as soon as they are written.
 
-    offsets_bytes  of the operations' commands in the stream; those that write no feature map into
-                   memory are never seen
+    offsets_bytes  of the operations' commands in the stream; those that write no feature map are
+                   never seen
     """
 
     def __init__(self, offsets_bytes: Collection[int]) -> None:
@@ -40,7 +40,7 @@ class Watch:
             if offset not in self._offsets or isinstance(step.operation, Dma):
                 continue
             fm = step.operation.output.fm
-            if fm.region > FIRST_CHAIN:
+            if fm.region != NOWHERE:
                 view = MapView(fm, memory, workspace, "watched")
                 runs.append(self._copier(offset, view, memory.batch))
         return runs

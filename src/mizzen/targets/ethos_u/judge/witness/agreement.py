@@ -6,31 +6,36 @@ The stream is taken as the simulator reads it. Nothing here knows how a witness 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.targets.ethos_u.judge.sim.activation_functions import functions, sigmoid, tanh
 from mizzen.targets.ethos_u.judge.sim.operations import (
-    AccumulatorInput,
     Accumulators,
     Binary,
     Convolution,
     Dma,
     Elementwise,
     FeatureMap,
+    Function,
+    Interpolation,
+    MatrixProduct,
     Operation,
-    Pool,
+    Output,
     Pooling,
+    Resize,
     Space,
+    Steps,
+    Upscale,
 )
-from mizzen.targets.ethos_u.judge.sim.plan import Plan, Step
-from mizzen.targets.ethos_u.judge.sim.rounding import DOUBLING_BITS, Scale
+from mizzen.targets.ethos_u.judge.sim.plan import Computation, Plan, Step
+from mizzen.targets.ethos_u.judge.sim.rounding import Rounding
 from mizzen.targets.ethos_u.judge.sim.written_weights import WrittenWeightsKernel
 from mizzen.targets.ethos_u.judge.witness.fields import (
-    ROUNDINGS,
     UPSCALINGS,
-    WIDE_BYTES,
     Field,
     Fields,
     of_input,
@@ -38,40 +43,44 @@ from mizzen.targets.ethos_u.judge.witness.fields import (
     of_output,
     read_by_window,
 )
+from mizzen.targets.ethos_u.judge.witness.machines import MACHINES, WIDE_BYTES, Machine
 from mizzen.targets.ethos_u.judge.witness.witness import (
     Mismatch,
     SaidActivation,
     SaidChannels,
     SaidConvolution,
     SaidElementwise,
+    SaidKernel,
     SaidMap,
+    SaidMatrixProduct,
     SaidNumber,
+    SaidOperation,
     SaidPooling,
+    SaidResize,
     SaidScale,
     SaidStep,
     SaidTransfer,
     Shape,
     Witness,
 )
-from mizzen.targets.ethos_u.machine.commands_values import (
-    AccFormat,
-    ElementwiseMode,
-    IfmScaleMode,
-    PoolingMode,
-)
-from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.commands_values import PoolingMode, RoundMode
+from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 
 Array = npt.NDArray[Any]
 
-ACCUMULATOR_BITS = {AccFormat.I32: 32, AccFormat.I40: 40}
-POOLS = {
-    PoolingMode.MAX: Pool.MAX,
-    PoolingMode.AVERAGE: Pool.AVERAGE,
-    PoolingMode.REDUCE_SUM: Pool.REDUCE_SUM,
+KINDS: dict[type[SaidStep], type[Operation]] = {
+    SaidConvolution: Convolution,
+    SaidMatrixProduct: MatrixProduct,
+    SaidPooling: Pooling,
+    SaidElementwise: Elementwise,
+    SaidResize: Resize,
+    SaidTransfer: Dma,
 }
-GAINED_BITS = {1: 20, 2: 15, 4: 15}
-"""Before one of the operands of a sum is rescaled, by bytes of an element.
-Ref: TFLite, kernels/add.cc, left_shift."""
+POINT = SaidKernel(1, 1, 1, 1, 1, 1, 0, 0, 0, 0)
+CURVE_INPUTS = np.arange(-(1 << 17) - 2, (1 << 17) + 2)
+"""All that curves tell apart, and what is beyond."""
+TABLE_CURVES = {Function.TABLE_TANH: tanh, Function.TABLE_SIGMOID: sigmoid}
+"""Curves that U55 has in hardware, and U85 as tables."""
 
 
 def mismatches(witness: Witness, program: Program, plan: Plan) -> Iterator[Mismatch]:
@@ -79,8 +88,9 @@ def mismatches(witness: Witness, program: Program, plan: Plan) -> Iterator[Misma
 
     plan  of the program
     """
+    against = _Against(program, plan, MACHINES[accelerator_of(program.hardware).arch])
     for place, (said, step) in enumerate(zip(witness.steps, plan.steps, strict=False)):
-        for field in _fields(said, step, program, plan):
+        for field in against.fields(said, step):
             differs = _differing(field)
             if differs is not None:
                 index, ours, theirs = differs
@@ -124,67 +134,185 @@ def _of_arrays(said: Array, read: Array | None) -> tuple[tuple[int, ...], object
     return index, int(said[index]), int(read[index])
 
 
-def _fields(said: SaidStep, step: Step, program: Program, plan: Plan) -> Fields:
-    match said, step.operation:
-        case SaidConvolution(), Convolution() as read:
-            yield from _convolution(said, read, step, program, plan)
-        case SaidPooling(), Pooling() as read:
-            yield from _pooling(said, read, program)
-        case SaidElementwise(), Elementwise() as read:
-            yield from _elementwise(said, read, program)
-        case SaidTransfer(), Dma() as read:
-            yield from _transfer(said, read, program)
-        case _, read:
-            names = {
-                SaidConvolution: "Convolution",
-                SaidPooling: "Pooling",
-                SaidElementwise: "Elementwise",
-                SaidTransfer: "Dma",
-            }
-            yield Field("kind", names[type(said)], type(read).__name__)
-            return
-    if not isinstance(said, SaidTransfer):
-        yield from _table(said.activation, step.operation, plan)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Against:
+    """What steps are held to: a program, the simulator's plan of it, and the machine."""
+
+    program: Program
+    plan: Plan
+    machine: Machine
+
+    def fields(self, said: SaidStep, step: Step) -> Fields:
+        """Yield what is said of a step, and what was read."""
+        match said, step.operation:
+            case SaidConvolution(), Convolution() as read:
+                yield from self._convolution(said, read, step)
+            case SaidMatrixProduct(), MatrixProduct() as read:
+                yield from self._product(said, read)
+            case SaidPooling(), Pooling() as read:
+                yield from self._pooling(said, read)
+            case SaidElementwise(), Elementwise() as read:
+                yield from self._elementwise(said, read)
+            case SaidResize(), Resize() as read:
+                yield from self._resize(said, read)
+            case SaidTransfer(), Dma() as read:
+                yield from _transfer(said, read, self.program)
+            case _, read:
+                yield Field("kind", KINDS[type(said)].__name__, type(read).__name__)
+                return
+        if not isinstance(said, SaidTransfer) and not isinstance(step.operation, Dma):
+            yield from self._table(said.activation, step.operation)
+
+    def _table(self, said: SaidActivation, read: Computation) -> Fields:
+        table = self.plan.tables.get(_offset_bytes(read))
+        curve = TABLE_CURVES.get(read.output.activation.function)
+        if said.table is None and curve is not None:
+            look_up, _ = functions(read.output, table)
+            assert look_up is not None, "it is a curve"
+            yield Field("curve", curve(CURVE_INPUTS), look_up(CURVE_INPUTS))
+        elif said.table is not None or table is not None:
+            yield Field("table", said.table, table)
+
+    def _output(self, said: SaidOperation, scale: SaidScale | None, read: Output) -> Fields:
+        yield from of_output(said, scale, read, self.program, self.machine)
+
+    def _accumulators(
+        self, said: SaidConvolution | SaidMatrixProduct | SaidPooling, read: Accumulators
+    ) -> Fields:
+        wanted = Accumulators(self.machine.accumulator_bits[said.accumulators])
+        yield Field("accumulators", wanted, read)
+
+    # Convolutions and products
+
+    def _convolution(self, said: SaidConvolution, read: Convolution, step: Step) -> Fields:
+        yield Field("depthwise", said.depthwise, read.depthwise)
+        yield from of_kernel(said.kernel, read.kernel)
+        computed = said.order.computed(said.ofm.shape)
+        height, width, depth = read_by_window(said.ifm, said.kernel, computed, said.upscale)
+        depth = computed[2] if said.depthwise else depth
+        yield from of_input("ifm", said.ifm, (height, width, depth), read.ifm, self.program)
+        yield Field("upscaling", UPSCALINGS[said.upscale], read.upscale)
+        yield from self._accumulators(said, read.accumulators)
+        yield from self._output(said, None, read.output)
+        encoded = self.plan.encoded.get(_offset_bytes(read))
+        if said.weights is None:
+            streams = tuple(
+                (stream.region, stream.offset, stream.length) for stream in read.weights
+            )
+            yield Field("weight streams", said.streams, streams)
+            kernel = step.kernel
+            scales = kernel.scales if isinstance(kernel, WrittenWeightsKernel) else None
+        else:
+            yield Field("weights", said.weights, None if encoded is None else encoded.weights)
+            scales = None if encoded is None else encoded.scales
+        if scales is not None:
+            yield from _channels(said.channels, scales.bias, scales.multiplier, scales.shift)
+        else:
+            yield Field("scales", said.channels, None)
+
+    def _product(self, said: SaidMatrixProduct, read: MatrixProduct) -> Fields:
+        yield from of_kernel(POINT, read.kernel)
+        height, width, depth = said.order.computed(said.ofm.shape)
+        channels = said.ifm.shape[2]
+        yield from of_input("ifm", said.ifm, (height, width, channels), read.ifm, self.program)
+        yield from of_input("ifm2", said.ifm2, (1, depth, channels), read.weights, self.program)
+        yield Field("upscaling", Upscale.NONE, read.upscale)
+        yield from self._accumulators(said, read.accumulators)
+        yield from self._output(said, said.scale, read.output)
+
+    # Pooling and resizing
+
+    def _pooling(self, said: SaidPooling, read: Pooling) -> Fields:
+        pooled = self.machine.pooled(said)
+        yield Field("mode", pooled.mode, read.mode)
+        yield from of_kernel(said.kernel, read.kernel)
+        computed = said.order.computed(said.ofm.shape)
+        height, width, depth = read_by_window(said.ifm, said.kernel, computed, said.upscale)
+        if said.mode is not PoolingMode.REDUCE_SUM:
+            depth = computed[2]
+        yield from of_input("ifm", said.ifm, (height, width, depth), read.ifm, self.program)
+        yield Field("upscaling", UPSCALINGS[said.upscale], read.upscale)
+        yield from self._accumulators(said, read.accumulators)
+        yield Field("division by elements", pooled.divided, read.divided)
+        yield Field("scale streams", (), read.scales)
+        scale = pooled.scale
+        if pooled.divided and scale is not None and (one := _one(read.output)) is not None:
+            said, scale = replace(said, rounding=RoundMode.NATURAL), one
+        yield from self._output(said, scale, read.output)
+
+    def _resize(self, said: SaidResize, read: Resize) -> Fields:
+        yield Field("mode", Interpolation[said.mode.name], read.mode)
+        yield from of_input("ifm", said.ifm, said.ifm.shape, read.ifm, self.program)
+        for name, wanted, came in (
+            ("rows", said.rows, read.rows),
+            ("columns", said.columns, read.columns),
+        ):
+            yield Field(f"steps of {name}", Steps(wanted.scale, wanted.step, wanted.offset), came)
+        yield from self._output(said, said.scale, read.output)
+
+    # Elementwise
+
+    def _elementwise(self, said: SaidElementwise, read: Elementwise) -> Fields:
+        yield Field("mode", Binary[said.mode.name], read.mode)
+        exchanged = said.reversed and self.machine.exchanges
+        yield Field("order of operands", said.reversed and not exchanged, read.reversed)
+        names = ("ifm2", "ifm") if exchanged else ("ifm", "ifm2")
+        computed = said.order.computed(said.ofm.shape)
+        operands = {"ifm": said.ifm, "ifm2": said.ifm2}
+        scales = dict(zip(("ifm", "ifm2"), self.machine.operand_scales(said), strict=True))
+        for name, operand in zip(names, (read.a, read.b), strict=True):
+            yield from self._operand(name, operands[name], operand, computed)
+        for name, scale in zip(names, (read.scale_a, read.scale_b), strict=True):
+            yield Field(f"scale of {name}", scales[name], scale)
+        yield from self._output(said, self.machine.result_scale(said), read.output)
+
+    def _operand(
+        self,
+        name: str,
+        said: SaidMap | SaidNumber | None,
+        read: FeatureMap | int | None,
+        computed: Shape,
+    ) -> Fields:
+        match said, read:
+            case SaidMap(), FeatureMap():
+                shape = said.shape if name == "ifm2" else _repeated(said.shape, computed)
+                yield from of_input(name, said, shape, read, self.program)
+            case SaidNumber(), int():
+                zero_point = (
+                    0 if said.dtype.itemsize >= WIDE_BYTES else _signed(said.zero_point, 16)
+                )
+                bits = 32 if self.machine.wide_scalars else 16
+                yield Field(name, _signed(said.value, bits) - zero_point, read)
+            case None, None:
+                return
+            case _:
+                yield Field(f"{name} kind", type(said).__name__, type(read).__name__)
 
 
-def _table(said: SaidActivation, read: Operation, plan: Plan) -> Fields:
-    table = plan.tables.get(_offset_bytes(read))
-    if said.table is not None or table is not None:
-        yield Field("table", said.table, table)
+def _repeated(shape: Shape, computed: Shape) -> Shape:
+    """Return what is read of a map that is repeated along axes of extent 1."""
+    height, width, depth = (
+        1 if size == 1 else extent for size, extent in zip(shape, computed, strict=True)
+    )
+    return height, width, depth
 
 
 def _offset_bytes(operation: Operation) -> int:
     return 4 * (operation.where.origin.command or 0)
 
 
-# Convolutions
+def _signed(value: int, bits: int) -> int:
+    """Return the number that a register holds."""
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half
 
 
-def _convolution(
-    said: SaidConvolution, read: Convolution, step: Step, program: Program, plan: Plan
-) -> Fields:
-    yield Field("depthwise", said.depthwise, read.depthwise)
-    yield from of_kernel(said.kernel, read.kernel)
-    height, width, depth = read_by_window(said.ifm, said.kernel, said.ofm.shape, said.upscale)
-    depth = said.ofm.shape[2] if said.depthwise else depth
-    yield from of_input("ifm", said.ifm, (height, width, depth), read.ifm, program)
-    yield Field("upscaling", UPSCALINGS[said.upscale], read.upscale)
-    yield Field("accumulators", Accumulators(ACCUMULATOR_BITS[said.accumulators]),
-                read.accumulators)  # fmt: skip
-    yield from of_output(said.ofm, said.activation, said.rounding, None, read.output, program)
-    encoded = plan.encoded.get(_offset_bytes(read))
-    if said.weights is None:
-        streams = tuple((stream.region, stream.offset, stream.length) for stream in read.weights)
-        yield Field("weight streams", said.streams, streams)
-        kernel = step.kernel
-        scales = kernel.scales if isinstance(kernel, WrittenWeightsKernel) else None
-    else:
-        yield Field("weights", said.weights, None if encoded is None else encoded.weights)
-        scales = None if encoded is None else encoded.scales
-    if scales is not None:
-        yield from _channels(said.channels, scales.bias, scales.multiplier, scales.shift)
-    else:
-        yield Field("scales", said.channels, None)
+def _one(output: Output) -> SaidScale | None:
+    """Return the scale of results if it is one, in whatever units, and they are rounded once."""
+    if output.scale is None or output.rounding is not Rounding.NATURAL:
+        return None
+    multiplier, shift = output.scale
+    return SaidScale(multiplier, shift) if multiplier == 1 << shift else None
 
 
 def _channels(said: SaidChannels, *read: np.ndarray[Any, np.dtype[np.int64]]) -> Fields:
@@ -192,115 +320,6 @@ def _channels(said: SaidChannels, *read: np.ndarray[Any, np.dtype[np.int64]]) ->
     yield Field("biases", said.biases, biases)
     yield Field("multipliers", said.multipliers, multipliers)
     yield Field("shifts", said.shifts, shifts)
-
-
-# Pooling
-
-
-def _pooling(said: SaidPooling, read: Pooling, program: Program) -> Fields:
-    padded = any(
-        (said.kernel.pad_top, said.kernel.pad_left, said.kernel.pad_bottom, said.kernel.pad_right)
-    )
-    divided = said.mode is PoolingMode.AVERAGE and padded
-    yield Field("mode", POOLS[said.mode], read.mode)
-    yield from of_kernel(said.kernel, read.kernel)
-    height, width, depth = read_by_window(said.ifm, said.kernel, said.ofm.shape, said.upscale)
-    if said.mode is not PoolingMode.REDUCE_SUM:
-        depth = said.ofm.shape[2]
-    yield from of_input("ifm", said.ifm, (height, width, depth), read.ifm, program)
-    yield Field("upscaling", UPSCALINGS[said.upscale], read.upscale)
-    wanted = Accumulators(ACCUMULATOR_BITS[said.accumulators], AccumulatorInput.ZERO)
-    yield Field("accumulators", wanted, read.accumulators)
-    yield Field("division by elements", divided, read.divided)
-    yield Field("scale streams", (), read.scales)
-    scale = None if said.mode is PoolingMode.MAX or divided else said.scale
-    yield from of_output(said.ofm, said.activation, said.rounding, scale, read.output, program)
-
-
-# Elementwise
-
-
-def _elementwise(said: SaidElementwise, read: Elementwise, program: Program) -> Fields:
-    mode = Binary[said.mode.name]
-    yield Field("mode", mode, read.mode)
-    yield Field("order of operands", said.reversed, read.reversed)
-    yield from _operand("ifm", said.ifm, read.a, said.ofm.shape, program)
-    yield from _operand("ifm2", said.ifm2, read.b, said.ofm.shape, program)
-    scales = _operand_scales(said)
-    if said.reversed:
-        scales = scales[::-1]
-    yield Field("scale of ifm", scales[0], read.scale_a)
-    yield Field("scale of ifm2", scales[1], read.scale_b)
-    scale = _result_scale(said)
-    yield from of_output(said.ofm, said.activation, said.rounding, scale, read.output, program)
-
-
-def _operand(
-    name: str,
-    said: SaidMap | SaidNumber | None,
-    read: FeatureMap | int | None,
-    ofm: Shape,
-    program: Program,
-) -> Fields:
-    match said, read:
-        case SaidMap(), FeatureMap():
-            shape = said.shape if name == "ifm2" else ofm
-            yield from of_input(name, said, shape, read, program)
-        case SaidNumber(), int():
-            zero_point = 0 if said.dtype.itemsize >= WIDE_BYTES else _signed(said.zero_point)
-            yield Field(name, _signed(said.value) - zero_point, read)
-        case None, None:
-            return
-        case _:
-            yield Field(f"{name} kind", type(said).__name__, type(read).__name__)
-
-
-def _signed(value: int) -> int:
-    """Return the number that a register of 16 bits holds."""
-    return (value + (1 << 15)) % (1 << 16) - (1 << 15)
-
-
-UNSCALED = frozenset(
-    (
-        ElementwiseMode.MIN,
-        ElementwiseMode.MAX,
-        ElementwiseMode.SHL,
-        ElementwiseMode.SHR,
-        ElementwiseMode.CLZ,
-        ElementwiseMode.LRELU,
-    )
-)
-"""Operations whose results have no scale of their own."""
-
-
-def _result_scale(said: SaidElementwise) -> SaidScale | None:
-    if said.mode in UNSCALED or said.scale is None:
-        return None
-    if said.mode is ElementwiseMode.MUL and said.ifm.dtype.itemsize >= WIDE_BYTES:
-        return SaidScale(1, said.scale.shift)  # products of 32 bits are shifted alone
-    return said.scale
-
-
-def _operand_scales(said: SaidElementwise) -> tuple[Scale | None, Scale | None]:
-    """Return the scales of the first operand and of the second, before they change places."""
-    if said.mode is ElementwiseMode.LRELU and said.scale is not None:
-        rounding = ROUNDINGS[said.rounding]
-        return None, Scale(said.scale.multiplier, said.scale.shift, rounding)
-    is_sum = said.mode in (ElementwiseMode.ADD, ElementwiseMode.SUB)
-    if not is_sum or said.scale_a is None:
-        return None, None
-    rounding, gained = ROUNDINGS[said.ifm_rounding], GAINED_BITS[said.ifm.dtype.itemsize]
-    a = said.scale_a
-    full = Scale(a.multiplier, a.shift, rounding, DOUBLING_BITS - gained)
-    plain = Scale(1 << (gained - 1), 0, rounding)
-    match said.scale_mode:
-        case IfmScaleMode.OPA_32:
-            return full, plain
-        case IfmScaleMode.OPB_32:
-            return plain, full
-        case _:
-            second = None if said.scale_b is None else Scale(said.scale_b.multiplier, 0, rounding)
-            return Scale(a.multiplier, 0, rounding), second
 
 
 # Transfers

@@ -10,31 +10,31 @@ import numpy as np
 
 from mizzen.targets.ethos_u.judge.sim.memory import pieces
 from mizzen.targets.ethos_u.judge.sim.operations import (
-    HWC,
-    Activation,
+    FIRST_CHAIN,
+    Clip,
     FeatureMap,
     Format,
-    Function,
     Kernel,
     Output,
     Tiling,
     Upscale,
 )
-from mizzen.targets.ethos_u.judge.sim.rounding import DOUBLING_BITS, Rounding
+from mizzen.targets.ethos_u.judge.sim.rounding import DOUBLING_BITS
+from mizzen.targets.ethos_u.judge.witness.machines import (
+    WIDE_BYTES,
+    Machine,
+    rounding_of,
+    type_of,
+)
 from mizzen.targets.ethos_u.judge.witness.witness import (
-    SaidActivation,
     SaidKernel,
     SaidMap,
+    SaidOperation,
     SaidPlace,
     SaidScale,
     Shape,
 )
-from mizzen.targets.ethos_u.machine.commands_values import (
-    ClipRange,
-    Layout,
-    RoundMode,
-    UpscaleMode,
-)
+from mizzen.targets.ethos_u.machine.commands_values import Layout, UpscaleMode
 from mizzen.targets.ethos_u.machine.program import Program
 
 
@@ -49,36 +49,12 @@ class Field:
 
 Fields = Iterator[Field]
 
-ROUNDINGS = {
-    RoundMode.DBL: Rounding.DOUBLE,
-    RoundMode.TRUNCATE: Rounding.TRUNCATE,
-    RoundMode.NATURAL: Rounding.NATURAL,
-}
 UPSCALINGS = {
     UpscaleMode.NONE: Upscale.NONE,
     UpscaleMode.NEAREST: Upscale.NEAREST,
     UpscaleMode.ZEROS: Upscale.ZEROS,
 }
 FORMATS = {Layout.NHWC: Format.NHWC, Layout.NHCWB16: Format.NHCWB16}
-FORCED: dict[ClipRange, np.dtype[np.integer[Any]] | None] = {
-    ClipRange.OFM_PRECISION: None,
-    ClipRange.FORCE_UINT8: np.dtype(np.uint8),
-    ClipRange.FORCE_INT8: np.dtype(np.int8),
-    ClipRange.FORCE_INT16: np.dtype(np.int16),
-}
-CURVES = {"RELU": Function.NONE, "TANH": Function.TANH, "SIGMOID": Function.SIGMOID}
-OF_TABLES = {1: Function.ENTRIES, 2: Function.SEGMENTS, 4: Function.ENTRIES}
-"""What a table is, by the bytes of an element of the output."""
-
-WIDE_BYTES = 4
-"""Elements so large are intermediate results: signed, without a zero point, not clipped."""
-CLIP_LOW, CLIP_HIGH = -(1 << 15), (1 << 15) - 1
-"""Of the registers of bounds, whose 16 bits are unsigned for unsigned results."""
-
-
-def type_of(dtype: np.dtype[np.integer[Any]]) -> np.dtype[Any]:
-    """Return the type that the machine takes elements to be."""
-    return np.dtype(f"i{dtype.itemsize}") if dtype.itemsize >= WIDE_BYTES else dtype
 
 
 def of_input(name: str, said: SaidMap, shape: Shape, read: FeatureMap, program: Program) -> Fields:
@@ -98,7 +74,9 @@ def of_map(name: str, said: SaidMap, shape: Shape, read: FeatureMap, program: Pr
     yield Field(f"{name} shape", shape, read.shape)
     yield Field(f"{name} type", type_of(said.dtype), read.dtype)
     yield Field(f"{name} tiling", Tiling.QUAD, read.tiling)
-    if said.place is not None:
+    if said.link is not None:
+        yield Field(f"{name} chain buffer", FIRST_CHAIN - said.link, read.region)
+    elif said.place is not None:
         yield from _of_place(name, said.place, read)
     elif said.constant is not None and shape == read.shape and inside:
         height, width, depth = shape
@@ -165,34 +143,28 @@ def read_by_window(said: SaidMap, kernel: SaidKernel, ofm: Shape, upscale: Upsca
 
 
 def of_output(
-    said: SaidMap,
-    activation: SaidActivation,
-    rounding: RoundMode,
-    scale: SaidScale | None,
-    read: Output,
-    program: Program,
+    said: SaidOperation, scale: SaidScale | None, read: Output, program: Program, machine: Machine
 ) -> Fields:
-    """Compare where results go and how they get there; all but the table's entries."""
-    yield from of_map("ofm", said, said.shape, read.fm, program)
+    """Compare where results go and how they get there; all but the table's entries.
+
+    scale  of all results alike; None where each channel has its own, or none at all
+    """
+    ofm, activation = said.ofm, said.activation
+    yield from of_map("ofm", ofm, ofm.shape, read.fm, program)
     wanted = None if scale is None else (scale.multiplier, scale.shift)
     yield Field("scale", wanted, read.scale)
-    yield Field("rounding", ROUNDINGS[rounding], read.rounding)
-    plain = HWC, None, DOUBLING_BITS
-    yield Field("order of results", plain, (read.axes, read.reversed, read.doubling_bit))
-    yield from _of_activation(said, activation, read.activation)
+    yield Field("rounding", rounding_of(said.rounding), read.rounding)
+    order = said.order.axes, said.order.reversed, DOUBLING_BITS
+    yield Field("order of results", order, (read.axes, read.reversed, read.doubling_bit))
+    yield from _of_clip(machine.clip(ofm, activation), read.activation.clip)
+    yield Field("function", machine.function(ofm, activation), read.activation.function)
 
 
-def _of_activation(ofm: SaidMap, said: SaidActivation, read: Activation) -> Fields:
-    ranged = FORCED[said.clip_range] or (ofm.dtype if ofm.dtype.itemsize < WIDE_BYTES else None)
-    yield Field("clipping", ranged, None if read.clip is None else read.clip.dtype)
-    if ranged is not None and read.clip is not None:
-        low, high = said.minimum, said.maximum
-        if ofm.dtype.itemsize >= WIDE_BYTES:
-            low, high = max(CLIP_LOW, low), min(CLIP_HIGH, high)
-        info = np.iinfo(ranged)
-        yield Field("ofm zero point", ofm.zero_point, read.clip.zero_point)
-        yield Field("lower bound", max(low, int(info.min)), read.clip.low)
-        yield Field("upper bound", min(high, int(info.max)), read.clip.high)
-        yield Field("wrapping", False, read.clip.wraps)
-    function = CURVES[said.function] if said.table is None else OF_TABLES[ofm.dtype.itemsize]
-    yield Field("function", function, read.function)
+def _of_clip(said: Clip | None, read: Clip | None) -> Fields:
+    types = (None if clip is None else clip.dtype for clip in (said, read))
+    yield Field("clipping", *types)
+    if said is not None and read is not None:
+        yield Field("ofm zero point", said.zero_point, read.zero_point)
+        yield Field("lower bound", said.low, read.low)
+        yield Field("upper bound", said.high, read.high)
+        yield Field("wrapping", said.wraps, read.wraps)

@@ -1,8 +1,9 @@
 """What a generator says that its command stream does: plain data, in the order of the stream.
 
-One step for each command that computes, and for each transfer between memories; loads of lookup
-tables are no steps, tables are with the operations that use them. Numbers are the user's: shapes in
-elements, addresses and strides in bytes, constants decoded and never as they are packed.
+One step for each command that computes, those of chains too, and for each transfer between
+memories; loads of lookup tables are no steps, tables are with the operations that use them. Numbers
+are the user's: shapes in elements, addresses and strides in bytes, constants decoded and never as
+they are packed.
 """
 
 from __future__ import annotations
@@ -17,17 +18,23 @@ from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
+    ClipRangeU85,
     ElementwiseMode,
+    ElementwiseModeU85,
     IfmScaleMode,
     Layout,
     PoolingMode,
+    PoolingModeU85,
+    ResizeModeU85,
     RoundMode,
+    RoundModeOfmU85,
     UpscaleMode,
 )
 
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 Shape = tuple[int, int, int]
+SaidRounding = RoundMode | RoundModeOfmU85
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ class SaidPlace:
 class SaidMap:
     """A feature map: height, width, depth.
 
-    place     None for a constant, which lies wherever constants are packed
+    place     None for a constant, which lies wherever constants are packed, and in a chain
+    link      number of the operation of a chain that hands it on inside the NPU; None elsewhere
     constant  the elements of a constant, ``[H, W, C]``; None for what is computed
     tensor    index of the tensor whose map it is
     start     where in the tensor it begins, if it is a box of it; None for another view
@@ -63,6 +71,26 @@ class SaidMap:
     constant: Array | None
     tensor: int
     start: Shape | None
+    link: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidOrder:
+    """How a result is stored.
+
+    axes      of the result, that each axis of the map is
+    reversed  axis of the result that is backwards in the map
+    """
+
+    axes: Shape = (0, 1, 2)
+    reversed: int | None = None
+
+    def computed(self, stored: Shape) -> Shape:
+        """Return the shape of the result, of the shape that is stored."""
+        shape = [0, 0, 0]
+        for axis, size in zip(self.axes, stored, strict=True):
+            shape[axis] = size
+        return shape[0], shape[1], shape[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +126,16 @@ class SaidScale:
     shift: int
 
 
+@dataclass(frozen=True, slots=True)
+class SaidOperandScale:
+    """What U85 scales an operand by; DBL rounds `left` of 31 bits earlier."""
+
+    multiplier: int
+    shift: int
+    rounding: RoundMode
+    left: int
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SaidChannels:
     """What becomes of the sums of each output channel, int64 ``[O]`` each."""
@@ -111,13 +149,14 @@ class SaidChannels:
 class SaidActivation:
     """What follows scaling: zero point, bounds, and a function.
 
-    function  ``RELU`` for none, ``TANH``, ``SIGMOID``; not looked at with a table
+    function  ``RELU`` for none, ``TANH``, ``SIGMOID``; with a table, of U85 alone: how its segments
+              lie
     table     entries as the machine reads them, uint8 ``[bytes]``
     """
 
     minimum: int
     maximum: int
-    clip_range: ClipRange
+    clip_range: ClipRange | ClipRangeU85
     function: str
     table: npt.NDArray[np.uint8] | None
 
@@ -140,24 +179,44 @@ class SaidConvolution:
     channels: SaidChannels
     activation: SaidActivation
     upscale: UpscaleMode
-    rounding: RoundMode
+    rounding: SaidRounding
     accumulators: AccFormat
+    order: SaidOrder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SaidMatrixProduct:
+    """CONV with weights from a map ``[1, O, I]``, with the one scale of its results."""
+
+    origin: Origin
+    ifm: SaidMap
+    ifm2: SaidMap
+    ofm: SaidMap
+    scale: SaidScale
+    activation: SaidActivation
+    rounding: SaidRounding
+    accumulators: AccFormat
+    order: SaidOrder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SaidPooling:
-    """POOL, with the one scale of its results."""
+    """POOL, with the one scale of its results.
+
+    mode  of `PoolingModeU85` where U55 and U65 have it not
+    """
 
     origin: Origin
-    mode: PoolingMode
+    mode: PoolingMode | PoolingModeU85
     ifm: SaidMap
     ofm: SaidMap
     kernel: SaidKernel
     scale: SaidScale
     activation: SaidActivation
     upscale: UpscaleMode
-    rounding: RoundMode
+    rounding: SaidRounding
     accumulators: AccFormat
+    order: SaidOrder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,10 +226,11 @@ class SaidElementwise:
     ifm2      None where there is one operand
     reversed  whether `ifm2` is the first operand
     scale     of the result, `scale_a` and `scale_b` of the operands; None where there is none
+    operand_scales  of `ifm` and `ifm2` on U85; None where `scale_a` and `scale_b` say them
     """
 
     origin: Origin
-    mode: ElementwiseMode
+    mode: ElementwiseMode | ElementwiseModeU85
     ifm: SaidMap
     ifm2: SaidMap | SaidNumber | None
     ofm: SaidMap
@@ -180,8 +240,35 @@ class SaidElementwise:
     scale_b: SaidScale | None
     scale_mode: IfmScaleMode
     activation: SaidActivation
-    rounding: RoundMode
+    rounding: SaidRounding
     ifm_rounding: RoundMode
+    operand_scales: tuple[SaidOperandScale | None, SaidOperandScale | None] | None
+    order: SaidOrder
+
+
+@dataclass(frozen=True, slots=True)
+class SaidSteps:
+    """Where RESIZE reads along an axis for element i: at ``(i * step + offset) / scale``."""
+
+    scale: int
+    step: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SaidResize:
+    """RESIZE."""
+
+    origin: Origin
+    mode: ResizeModeU85
+    ifm: SaidMap
+    ofm: SaidMap
+    rows: SaidSteps
+    columns: SaidSteps
+    scale: SaidScale
+    activation: SaidActivation
+    rounding: SaidRounding
+    order: SaidOrder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +290,7 @@ class SaidTransfer:
     most_bytes: int
 
 
-SaidOperation = SaidConvolution | SaidPooling | SaidElementwise
+SaidOperation = SaidConvolution | SaidMatrixProduct | SaidPooling | SaidElementwise | SaidResize
 SaidStep = SaidOperation | SaidTransfer
 
 
