@@ -24,8 +24,11 @@ Result = Value | tuple[Value, ...]
 INTEGERS = frozenset({FileType.BOOL, FileType.INT8, FileType.UINT8, FileType.INT16, FileType.INT32})
 """Types of tensors that are lowered; TOSA has 8 and 16 bits, 32 for sums and indices, and bool."""
 
-SEVERAL_TYPES = frozenset({"ARG_MAX", "QUANTIZE", "SHAPE"})
-"""Operators whose outputs may be of another type than their inputs."""
+SEVERAL_TYPES = frozenset({
+    "ARG_MAX", "CAST", "EQUAL", "GATHER", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL",
+    "NOT_EQUAL", "QUANTIZE", "SCATTER_ND", "SELECT", "SELECT_V2", "SHAPE",
+})  # fmt: skip
+"""Operators whose tensors may be of several types."""
 
 SAID = {"RESHAPE": (1,), "TRANSPOSE_CONV": (0,)}
 """Places of inputs that only say what the file says of the output."""

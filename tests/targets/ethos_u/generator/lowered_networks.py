@@ -16,6 +16,7 @@ from mizzen.frontends.tflite import Model, read
 from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.targets.ethos_u.generator.lower import Lowered, lower
 from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
+from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 from .interpreter import interpret
 
@@ -44,13 +45,13 @@ class Rules:
         return [row.reshape(shape) for row, shape in zip(found, shapes, strict=True)]
 
 
-def rules_for(data: bytes, name: str) -> Rules:
+def rules_for(data: bytes, name: str, arch: Arch = Arch.U55) -> Rules:
     """Read a network and lower it."""
     model = read(data, name)
     lowered = lower_with_state(model)
     graph = lowered.graph
     unsigned = [row for row in (*graph.inputs, *graph.outputs) if lowered.is_unsigned(row)]
-    return Rules(model, lower(graph, unsigned))
+    return Rules(model, lower(graph, unsigned, arch))
 
 
 def stimuli(model: Model, seed: int, limit: int | None = None) -> list[Array]:
@@ -60,6 +61,9 @@ def stimuli(model: Model, seed: int, limit: int | None = None) -> list[Array]:
     for index in model.main.inputs:
         tensor = model.main.tensors[index]
         assert tensor.dtype is not None
+        if tensor.dtype == np.bool_:
+            found.append(generator.integers(0, 2, tensor.shape).astype(np.bool_))
+            continue
         info = np.iinfo(tensor.dtype.str)
         low, high = int(info.min), int(info.max)
         if limit is not None and info.bits > 8:
@@ -69,10 +73,10 @@ def stimuli(model: Model, seed: int, limit: int | None = None) -> list[Array]:
     return found
 
 
-def differing(case: Case, seeds: Sequence[int] = (0, 1)) -> list[int] | None:
+def differing(case: Case, seeds: Sequence[int] = (0, 1), arch: Arch = Arch.U55) -> list[int] | None:
     """Return how many integers of each output differ from the kernels'; None if there are none."""
     data = case.build()
-    rules = rules_for(data, case.name)
+    rules = rules_for(data, case.name, arch)
     batches = [stimuli(rules.model, seed, case.limit) for seed in seeds]
     try:
         wanted, _ = expected(case, data, [np.stack(rows) for rows in zip(*batches, strict=True)])

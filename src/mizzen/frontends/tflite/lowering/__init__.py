@@ -11,11 +11,13 @@ could be better done together is left to the passes.
 
 from mizzen.frontends.tflite.lowering import lower_activation as activation
 from mizzen.frontends.tflite.lowering import lower_arrangement as arrangement
+from mizzen.frontends.tflite.lowering import lower_casts as casts
 from mizzen.frontends.tflite.lowering import lower_convolution as convolution
 from mizzen.frontends.tflite.lowering import lower_curves as curves
 from mizzen.frontends.tflite.lowering import lower_elementwise as elementwise
 from mizzen.frontends.tflite.lowering import lower_functions as functions
 from mizzen.frontends.tflite.lowering import lower_gather as gather
+from mizzen.frontends.tflite.lowering import lower_logic as logic
 from mizzen.frontends.tflite.lowering import lower_lstm as lstm
 from mizzen.frontends.tflite.lowering import lower_matmul as matmul
 from mizzen.frontends.tflite.lowering import lower_pooling as pooling
@@ -29,11 +31,13 @@ from mizzen.frontends.tflite.lowering import requantization
 __all__ = [
     "activation",
     "arrangement",
+    "casts",
     "convolution",
     "curves",
     "elementwise",
     "functions",
     "gather",
+    "logic",
     "lstm",
     "matmul",
     "pooling",

@@ -127,6 +127,16 @@ def transpose(call: Call) -> Value:
     return call.b("TRANSPOSE", call.value(), perms=call.integers(1))
 
 
+@lowers("REVERSE_V2")
+def reverse(call: Call) -> Value:
+    """REVERSE along each axis."""
+    value = call.value()
+    for index in call.integers(1):
+        axis = call.axis(index, value.type.rank)
+        value = call.b("REVERSE", value, axis=axis, quantization=kept(value))
+    return value
+
+
 @lowers("DEPTH_TO_SPACE")
 def depth_to_space(call: Call) -> Value:
     """[N,H,W,B*B*C] to [N,H*B,W*B,C]: RESHAPE, TRANSPOSE, RESHAPE."""

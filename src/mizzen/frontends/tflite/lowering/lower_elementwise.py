@@ -43,7 +43,7 @@ def total(call: Call) -> Value:
     _need_tensors(call)
     output = call.quantization(call.output())
     scales = [call.quantization(call.input(index)).scale for index in (0, 1)]
-    left, right = (_operand(call, index) for index in (0, 1))
+    left, right = (in_rank(call, index) for index in (0, 1))
     bits = HEADROOM_BITS[left.dtype]
     twice = 2 * max(scales)
     x, y = (
@@ -79,7 +79,7 @@ def product(call: Call) -> Value:
     _need_tensors(call)
     output = call.quantization(call.output())
     first, second = (call.quantization(call.input(index)) for index in (0, 1))
-    left, right = (_operand(call, index) for index in (0, 1))
+    left, right = (in_rank(call, index) for index in (0, 1))
     bound = reach(left.dtype, first.zero_point) * reach(right.dtype, second.zero_point)
     b = call.b
     value = b(
@@ -108,7 +108,7 @@ def extreme(call: Call) -> Value:
     if call.output().type is FileType.INT32:
         return b(call.operator.kind, *_integers(call))
     call.need_types(*TYPES, tensors=(call.input(0), call.input(1)))
-    left, right = (_operand(call, index) for index in (0, 1))
+    left, right = (in_rank(call, index) for index in (0, 1))
     value = b(call.operator.kind, centered(b, left), centered(b, right))
     return rescale(
         b,
@@ -136,13 +136,13 @@ def squared_difference(call: Call) -> Value:
     _need_tensors(call)
     output = call.quantization(call.output())
     scales = [call.quantization(call.input(index)).scale for index in (0, 1)]
-    operands = [_operand(call, index) for index in (0, 1)]
+    operands = [in_rank(call, index) for index in (0, 1)]
     twice, dtype = 2 * max(scales), operands[0].dtype
     bits = SQUARED_BITS[dtype]
     apart = b("SUB", *(
         rescale(
             b,
-            _shifted(call, value, bits),
+            shifted(call, value, bits),
             scale_of(scale / twice),
             DType.INT32,
             bound=reach(dtype, _zero_point(value)) << bits,
@@ -164,7 +164,7 @@ SQUARED_BITS = {DType.INT8: 7, DType.INT16: 0}
 """Bits by which TFLite shifts operands of a squared difference left before it scales them."""
 
 
-def _shifted(call: Call, value: Value, bits: int) -> Value:
+def shifted(call: Call, value: Value, bits: int) -> Value:
     """Take the zero point off and shift left."""
     zero_point = _zero_point(value)
     scale = Scale(np.array([1 << 30]), np.array([30 - bits]))
@@ -182,7 +182,7 @@ def sloped(call: Call) -> Value:
     output = call.quantization(call.output())
     x, slope = (call.quantization(call.input(index)) for index in (0, 1))
     b = call.b
-    left, right = (_operand(call, index) for index in (0, 1))
+    left, right = (in_rank(call, index) for index in (0, 1))
     most = reach(left.dtype, x.zero_point)
     plain, slopes = centered(b, left, x.zero_point), centered(b, right, slope.zero_point)
     above, below = halves(b, plain)
@@ -209,7 +209,7 @@ def _integers(call: Call) -> tuple[Value, Value]:
     """Return operands of 32 bits, which kernels compute with as they are, whatever their scales."""
     call.need_types(FileType.INT32, tensors=(call.input(0), call.input(1)))
     call.need(not call.option("fused_activation_function"), "it has a fused activation")
-    return _operand(call, 0), _operand(call, 1)
+    return in_rank(call, 0), in_rank(call, 1)
 
 
 def _product_scale(call: Call, first: float, second: float, output: float) -> float:
@@ -226,7 +226,7 @@ def _need_tensors(call: Call) -> None:
         call.need(plain, "its 16-bit tensors have zero points")
 
 
-def _operand(call: Call, index: int) -> Value:
+def in_rank(call: Call, index: int) -> Value:
     """Return an input in the output's rank."""
     tensor, rank = call.input(index), len(call.output().shape)
     shape = (*(1,) * (rank - len(tensor.shape)), *tensor.shape)

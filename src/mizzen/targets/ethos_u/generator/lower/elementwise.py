@@ -12,6 +12,7 @@ Ethos-U55, IFM_PRECISION.scale_mode.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,13 +45,16 @@ from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Elementwise,
     Map,
+    OperandScale,
     Order,
+    Rounding,
     Scalar,
     Scale,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     Arch,
     ElementwiseMode,
+    ElementwiseModeU85,
     IfmScaleMode,
     RoundMode,
 )
@@ -201,18 +205,22 @@ KINDS: dict[type[Operation], ElementwiseMode] = {
 class Plan:
     """One elementwise operation: its operands as they are read (`rows`), how they are scaled.
 
-    rounding  of the result; its scale is that of the finish if None
+    rounding        of the result; its scale is that of the finish if None
+    operand_scales  of the operands, or of a slope above and below zero, as only U85 has them
+    activation      clip and table if they are not the finish's
     """
 
-    mode: ElementwiseMode
+    mode: ElementwiseMode | ElementwiseModeU85
     rows: tuple[Operand, ...]
     finish: Finish
     scale: Scale | None
-    rounding: RoundMode
+    rounding: Rounding
     scale_mode: IfmScaleMode = IfmScaleMode.OPA_OPB_16
     scale_a: Scale | None = None
     scale_b: Scale | None = None
     operand_rounding: RoundMode = RoundMode.DBL
+    operand_scales: tuple[OperandScale | None, OperandScale | None] | None = None
+    activation: Activation | None = None
 
 
 def whole(value: Value) -> Operand:
@@ -225,11 +233,12 @@ def total(site: Site) -> Node:
     """ADD or SUB; an ADD that is a slope below zero is LRELU."""
     finish = site.finish(scales=True)
     slope = slope_of(site.operation)
-    if slope is not None and finish.is_identity and finish.dtype is DType.INT16:
+    kept = finish.is_identity and finish.dtype is DType.INT16
+    if slope is not None and slope.above is None and kept:
         operand = operand_of(slope.source)
         if operand.dtype is DType.INT16 and operand.power == 0:
             plan = Plan(ElementwiseMode.LRELU, (operand,), finish, slope.scale, slope.rounding)
-            return _node(site, plan)
+            return planned(site, plan)
     mode = KINDS[type(site.operation)]
     first, second = (operand_of(value) for value in site.operation.operands)
     scaled = _sum_scales(first, second)
@@ -238,7 +247,7 @@ def total(site: Site) -> Node:
         need(first.dtype is DType.INT32, "its operands are no sums")
         scaled = IfmScaleMode.OPA_OPB_16, ONE, ONE, RoundMode.DBL
     scale_mode, scale_a, scale_b, rounding = scaled
-    return _node(
+    return planned(
         site,
         Plan(
             mode,
@@ -291,7 +300,7 @@ def product(site: Site) -> Node:
     operands = tuple(operand_of(value) for value in operation.operands[:2])
     small = all(row.dtype in LEFT_SHIFT and row.power == 0 for row in operands)
     if small and operands[0].dtype is operands[1].dtype and not shift:
-        return _node(
+        return planned(
             site, Plan(ElementwiseMode.MUL, operands, finish, finish.scale, finish.rounding)
         )
     need(finish.is_identity or not shift, "its product is shifted and scaled")
@@ -304,7 +313,7 @@ def product(site: Site) -> Node:
         need(power == 1 << bits and finish.scale.shift >= bits, "its 32-bit product is scaled")
         need(finish.rounding is RoundMode.NATURAL, "its 32-bit product is rounded twice")
         scale = Scale(1, finish.scale.shift - bits)
-    return _node(site, Plan(ElementwiseMode.MUL, operands, finish, scale, rounding))
+    return planned(site, Plan(ElementwiseMode.MUL, operands, finish, scale, rounding))
 
 
 @rule(Maximum, Minimum)
@@ -316,11 +325,11 @@ def extreme(site: Site) -> Node:
     if small and operands[0].dtype is operands[1].dtype and site.steps:
         finish = site.finish(scales=True)
         if finish.is_identity and finish.dtype is operands[0].dtype:
-            return _node(site, Plan(mode, operands, finish, None, finish.rounding))
+            return planned(site, Plan(mode, operands, finish, None, finish.rounding))
     need(not site.steps, "its 32-bit result is scaled")
     operands = tuple(whole(value) for value in operation.operands)
     finish = site.finish(scales=True)
-    return _node(site, Plan(mode, operands, finish, None, finish.rounding))
+    return planned(site, Plan(mode, operands, finish, None, finish.rounding))
 
 
 @rule(Abs, Clz)
@@ -331,11 +340,11 @@ def unary(site: Site) -> Node:
     operand = operand_of(value)
     if mode is ElementwiseMode.ABS and operand.dtype in LEFT_SHIFT and operand.power == 0:
         finish = site.finish(scales=True)
-        return _node(site, Plan(mode, (operand,), finish, finish.scale, finish.rounding))
+        return planned(site, Plan(mode, (operand,), finish, finish.scale, finish.rounding))
     need(not site.steps, "its 32-bit result is scaled")
     finish = site.finish(scales=True)
     scale = ONE if mode is ElementwiseMode.ABS else None
-    return _node(site, Plan(mode, (whole(value),), finish, scale, finish.rounding))
+    return planned(site, Plan(mode, (whole(value),), finish, scale, finish.rounding))
 
 
 @rule(Negate)
@@ -359,7 +368,7 @@ def negated(site: Site) -> Node:
         ONE,
         ONE,
     )
-    return _node(site, plan)
+    return planned(site, plan)
 
 
 @rule(LogicalLeftShift, ArithmeticRightShift)
@@ -372,22 +381,33 @@ def shifted(site: Site) -> Node:
         need(operation.round, "it rounds down")
     finish = site.finish(scales=True)
     operands = tuple(whole(value) for value in operation.operands)
-    return _node(site, Plan(KINDS[type(operation)], operands, finish, None, RoundMode.NATURAL))
+    return planned(site, Plan(KINDS[type(operation)], operands, finish, None, RoundMode.NATURAL))
 
 
-def _node(site: Site, plan: Plan) -> Node:
+def planned(site: Site, plan: Plan, operations: Sequence[Operation] = ()) -> Node:
+    """Return the node of one elementwise operation."""
     reads = [row.source for row in plan.rows if row.values is None]
 
     def write(emitter: Emitter, target: View) -> None:
         write_elementwise(emitter, site, plan, target)
 
-    return site.node(reads, write, stores=site.stores)
+    return site.node(reads, write, operations, stores=site.stores)
 
 
 def write_elementwise(emitter: Emitter, site: Site, plan: Plan, target: View) -> None:
     """Add an elementwise operation that writes a view."""
-    seen = [_seen(emitter, site, row, target.shape) for row in plan.rows]
-    zeros = [row.zero for row in plan.rows]
+    seen = [operand_seen(emitter, site, row, target.shape) for row in plan.rows]
+    combine(emitter, site, plan, seen, target)
+
+
+def combine(
+    emitter: Emitter, site: Site, plan: Plan, seen: Sequence[View | Scalar], target: View
+) -> None:
+    """Add the operation of operands that are seen as the result's axes are.
+
+    Those that have no row in the plan have no zero point.
+    """
+    zeros = [*(row.zero for row in plan.rows), *(0,) * (len(seen) - len(plan.rows))]
     if len(seen) == 1:
         (only,) = seen
         assert isinstance(only, View)
@@ -397,14 +417,17 @@ def write_elementwise(emitter: Emitter, site: Site, plan: Plan, target: View) ->
         return
     first, second = seen
     full = target.shape
-    turned = isinstance(first, Scalar) or (first.shape != full and not isinstance(second, Scalar))
+    spreads = site.arch is Arch.U85  # both operands, not the second alone
+    turned = isinstance(first, Scalar) or (
+        first.shape != full and not isinstance(second, Scalar) and not spreads
+    )
     if turned and not isinstance(second, View):
-        first, turned = _stored(emitter, first, plan.rows[0]), False
+        first, turned = _stored(emitter, first, target), False
     if turned:
         first, second = second, first
         zeros.reverse()
     assert isinstance(first, View)
-    if first.shape != full and emitter.arch is not Arch.U85:
+    if first.shape != full and not spreads:
         first = _expanded(emitter, site, first, zeros[0], full)
     if isinstance(second, Scalar):
         for (ifm, ofm), order in each_stored(emitter, site.origin, first, target):
@@ -429,7 +452,9 @@ def _operation(
     turned: bool = False,
 ) -> Elementwise:
     """Return the operation of three maps: what is read, and what is written."""
-    finish = plan.finish
+    finish, scales = plan.finish, plan.operand_scales
+    if scales is not None and turned:
+        scales = scales[1], scales[0]
     ifm, ifm2, ofm = rows
     return Elementwise(
         site.origin,
@@ -437,7 +462,7 @@ def _operation(
         ifm,
         ifm2,
         _zeroed(ofm, finish.zero_point),
-        finish.activation,
+        finish.activation if plan.activation is None else plan.activation,
         reversed=turned,
         scale=plan.scale,
         scale_a=plan.scale_a,
@@ -446,14 +471,15 @@ def _operation(
         rounding=plan.rounding,
         ifm_rounding=plan.operand_rounding,
         order=order,
+        operand_scales=scales,
     )
 
 
-def _seen(emitter: Emitter, site: Site, row: Operand, shape: Ints) -> View | Scalar:
+def operand_seen(emitter: Emitter, site: Site, row: Operand, shape: Ints) -> View | Scalar:
     """Return an operand as a view of as many axes as the result, or as one number."""
     if row.values is not None:
         values = row.values
-        if values.size == 1 and _fits(int(values.reshape(-1)[0])):
+        if values.size == 1 and _fits(int(values.reshape(-1)[0]), site.arch):
             return Scalar(int(values.reshape(-1)[0]), type_of(row.dtype), row.zero)
         given = np.ascontiguousarray(values).astype(type_of(row.dtype)).reshape(row.shape)
         return _ranked(emitter.constant(given, "constant"), shape)
@@ -465,8 +491,9 @@ def _seen(emitter: Emitter, site: Site, row: Operand, shape: Ints) -> View | Sca
     return _ranked(found, shape)
 
 
-def _fits(value: int) -> bool:
-    return SCALAR_RANGE[0] <= value <= SCALAR_RANGE[1]
+def _fits(value: int, arch: Arch) -> bool:
+    """Whether a number is an operand by itself: U85 has 32 bits for it, the others 16."""
+    return arch is Arch.U85 or SCALAR_RANGE[0] <= value <= SCALAR_RANGE[1]
 
 
 def _ranked(view: View, shape: Ints) -> View:
@@ -476,10 +503,10 @@ def _ranked(view: View, shape: Ints) -> View:
     )
 
 
-def _stored(emitter: Emitter, number_: View | Scalar, row: Operand) -> View:
+def _stored(emitter: Emitter, number_: View | Scalar, target: View) -> View:
     """Return a number as a tensor of one element."""
     assert isinstance(number_, Scalar)
-    rank = max(len(row.shape), 1)
+    rank = max(len(target.shape), 1)
     return emitter.constant(np.array(number_.value, number_.dtype).reshape((1,) * rank), "number")
 
 

@@ -23,11 +23,14 @@ from mizzen.targets.ethos_u.generator.lower import (
     reductions,
     resizing,
     softmax,
+    sums_u85,
+    truths_u85,
     volumes,
     widening,
     windows,
 )
 from mizzen.targets.ethos_u.generator.lower.carrying import carried
+from mizzen.targets.ethos_u.generator.lower.carrying_u85 import carried_on_u85
 from mizzen.targets.ethos_u.generator.lower.context import Node
 from mizzen.targets.ethos_u.generator.lower.emission import Interface, emitted
 from mizzen.targets.ethos_u.generator.lower.first_values import State
@@ -54,6 +57,8 @@ RULED = (
     reductions,
     resizing,
     softmax,
+    sums_u85,
+    truths_u85,
     volumes,
     widening,
     windows,
@@ -158,6 +163,7 @@ def _nodes(
     interface: Interface, arch: Arch, states: States = NONE
 ) -> tuple[dict[Value, Node], dict[Operation, str]]:
     """Return the nodes of all values that are needed, and what no rule takes."""
+    carry = carried_on_u85 if arch is Arch.U85 else carried
     given = set(interface.inputs)
     ends = (*interface.outputs, *(row.value for row in states.writes))
     wanted = frozenset(ends)
@@ -176,7 +182,7 @@ def _nodes(
             node = (
                 node_of_read(value, states)
                 or moved(value, arch)
-                or node_of(value, wanted, carried, arch)
+                or node_of(value, wanted, carry, arch)
             )
         except NoFormError as error:
             refused[producer] = error.reason

@@ -1,7 +1,7 @@
 """Which sums are a slope below zero: a LEAKY_RELU, of which the machine has an operation.
 
 Its graph takes what is above zero and what is below it apart, scales each, and adds both. Where
-what is above keeps its scale, LRELU does the same: it scales only what is below.
+what is above keeps its scale, LRELU does the same: it scales only what is below. U85 scales both.
 
 Ref: registers of Ethos-U55, elementwise mode LRELU; TFLite Micro, kernels/leaky_relu.h.
 """
@@ -20,11 +20,12 @@ from mizzen.targets.ethos_u.machine.commands_values import RoundMode
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slope:
-    """What is scaled below zero, and by what."""
+    """What is scaled below zero, and by what; and by what it is above, None if it is not."""
 
     source: Value
     scale: Scale
     rounding: RoundMode
+    above: tuple[Scale, RoundMode] | None
 
 
 def slope_of(operation: Operation) -> Slope | None:
@@ -38,17 +39,25 @@ def slope_of(operation: Operation) -> Slope | None:
         if source is None or not isinstance(scaled, Rescale) or not _is_plain(scaled):
             continue
         if _part(scaled.input, Minimum) is source:
-            scale = Scale(number(scaled.multiplier), number(scaled.shift))
-            return Slope(source, scale, rounding_of(scaled))
+            return Slope(source, *_scale(scaled), _scale_above(above))
     return None
 
 
-def _unscaled(value: Value) -> Value:
-    """Return what a RESCALE by one is of; the value itself if none gives it."""
+def _scale(step: Rescale) -> tuple[Scale, RoundMode]:
+    return Scale(number(step.multiplier), number(step.shift)), rounding_of(step)
+
+
+def _scale_above(value: Value) -> tuple[Scale, RoundMode] | None:
     step = value.producer
-    if not isinstance(step, Rescale) or not _is_plain(step):
-        return value
-    return step.input if number(step.multiplier) == 1 << number(step.shift) else value
+    if not isinstance(step, Rescale) or number(step.multiplier) == 1 << number(step.shift):
+        return None
+    return _scale(step)
+
+
+def _unscaled(value: Value) -> Value:
+    """Return what a RESCALE is of; the value itself if none gives it."""
+    step = value.producer
+    return step.input if isinstance(step, Rescale) and _is_plain(step) else value
 
 
 def _is_plain(step: Rescale) -> bool:
