@@ -96,6 +96,23 @@ def _run(group: Sequence[int], last: Taps, every: int, apart: int) -> SampleRun:
     return SampleRun(span, tuple(weight for _, weight in last))
 
 
+def doublings_of(operation: Resize) -> int | None:
+    """Return how often both axes are doubled, every pixel as many times; None if it is not so."""
+    scale, offset = numbers(operation.scale).tolist(), numbers(operation.offset).tolist()
+    sizes, counts = operation.input.shape[1:3], operation.result.shape[1:3]
+    rows, columns = (
+        runs_of(
+            sizes[axis],
+            counts[axis],
+            scale[2 * axis : 2 * axis + 2],
+            offset[axis],
+            operation.mode,
+        )
+        for axis in (0, 1)
+    )
+    return _doublings(sizes, counts, rows, columns)
+
+
 @rule(Resize)
 def resized(site: Site) -> Node:
     """RESIZE, and what follows it."""

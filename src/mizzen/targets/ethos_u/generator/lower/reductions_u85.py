@@ -1,0 +1,171 @@
+"""Extremes along axes on U85, which has a least too, and the place of the greatest.
+
+Ref: registers of Ethos-U85, POOL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from math import prod
+
+from mizzen.graph import DType, Operation, Value
+from mizzen.ops.reduction import ReduceAll, ReduceAny, ReduceMax, ReduceMin, Reduction
+from mizzen.ops.tensor import Argmax
+from mizzen.targets.ethos_u.generator.lower.argmax import MOST_PLACES
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
+from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE, is_alone, plain
+from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero, rule_u85
+from mizzen.targets.ethos_u.generator.lower.reductions import Windows, window, windows_of
+from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.truths_u85 import stored_as
+from mizzen.targets.ethos_u.generator.lower.views import MOST, View, pixels
+from mizzen.targets.ethos_u.generator.operations import (
+    Activation,
+    Kernel,
+    Pooling,
+    Scale,
+    Shape,
+)
+from mizzen.targets.ethos_u.machine.commands_values import (
+    PoolingMode,
+    PoolingModeU85,
+    RoundMode,
+)
+
+NARROW = (DType.BOOL, DType.INT8, DType.INT16)
+PLACE = Scale(1, 16)
+"""Places are given in units of 1 / 65,536."""
+
+POOLS: dict[type[Operation], PoolingMode | PoolingModeU85] = {
+    ReduceAll: PoolingModeU85.MIN,
+    ReduceAny: PoolingMode.MAX,
+    ReduceMax: PoolingMode.MAX,
+    ReduceMin: PoolingModeU85.MIN,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduced:
+    """What is reduced, along neighbouring axes from `first` to one before `end`.
+
+    shape  all in front of these axes, they, and all behind them
+    """
+
+    source: Value
+    first: int
+    end: int
+    operations: tuple[Operation, ...]
+
+    @property
+    def shape(self) -> Shape:
+        """All elements in front of the axes, along them, and behind them."""
+        shape = self.source.shape
+        parts = shape[: self.first], shape[self.first : self.end], shape[self.end :]
+        return prod(parts[0]), prod(parts[1]), prod(parts[2])
+
+
+def _reduced(operation: Reduction, outputs: Collection[Value]) -> Reduced:
+    """Follow extremes of extremes back to what is reduced, as long as axes are neighbours."""
+    found = Reduced(operation.input, operation.axis, operation.axis + 1, (operation,))
+    while True:
+        inner = found.source.producer
+        if type(inner) is not type(operation) or not is_alone(found.source, tuple(outputs)):
+            return found
+        assert isinstance(inner, Reduction)
+        if not found.first - 1 <= inner.axis <= found.end:
+            return found
+        first, end = min(found.first, inner.axis), max(found.end, inner.axis + 1)
+        found = Reduced(inner.input, first, end, (*found.operations, inner))
+
+
+@rule_u85(*POOLS)
+def extreme(site: Site) -> Node:
+    """REDUCE_MAX, REDUCE_MIN, REDUCE_ANY or REDUCE_ALL of narrow integers and truths."""
+    operation = site.operation
+    assert isinstance(operation, Reduction)
+    found, mode = _reduced(operation, site.outputs), POOLS[type(operation)]
+    source, shape = found.source, found.shape
+    need(source.dtype in NARROW, "it compares no narrow integers")
+    need(source.dtype is not DType.BOOL or not site.steps, "its truth is scaled")
+    need(max(shape) <= MOST, "its axes are too long")
+    finish = site.finish(scales=True) if site.steps else plain(stored_as(source.dtype))
+    zero = input_zero(site)
+
+    def write(emitter: Emitter, target: View) -> None:
+        for one, made, kernel in _windows(emitter, site, found, target):
+            emitter.operations.append(
+                Pooling(
+                    site.origin,
+                    mode,
+                    emitter.map(one, zero),
+                    emitter.map(made, finish.zero_point),
+                    kernel,
+                    finish.scale,
+                    finish.activation,
+                    rounding=finish.rounding,
+                )
+            )
+
+    return site.node((source,), write, found.operations)
+
+
+def _windows(emitter: Emitter, site: Site, found: Reduced, target: View) -> Iterator[Windows]:
+    """Return the windows: rows or columns of an image as it lies, or rows of its three parts."""
+    view, shape = emitter.read(found.source), found.shape
+    single = found.end - found.first == 1 < len(view.shape) - found.first
+    if single and prod(view.shape[:-3]) == 1 and window(view.shape, [found.first]) is not None:
+        yield from windows_of(emitter, site, view, target, [found.first])
+        return
+    seen = view.reshaped(shape)
+    if seen is None or not pixels(seen):
+        seen = emitter.copied(view, site.origin).reshaped(shape)
+    made = target.reshaped((shape[0], 1, shape[2]))
+    assert seen is not None
+    places = made or emitter.tensor("extremes", (shape[0], 1, shape[2]), emitter.dtype(target))
+    yield seen, places, Kernel(1, shape[1])
+    if made is None:
+        shaped = places.reshaped(target.shape)
+        assert shaped is not None
+        emitter.copy(shaped, target, site.origin)
+
+
+@rule_u85(Argmax)
+def place_of_greatest(site: Site) -> Node:
+    """ARGMAX along any axis: places of the greatest of windows of one row."""
+    operation = site.operation
+    assert isinstance(operation, Argmax)
+    source, axis = operation.input, operation.axis
+    need(source.dtype in (DType.INT8, DType.INT16), "it compares no narrow integers")
+    need(not site.steps, "its places are scaled")
+    count = source.shape[axis]
+    need(count <= MOST_PLACES, "it has too many places")
+    shape = prod(source.shape[:axis]), count, prod(source.shape[axis + 1 :])
+    need(max(shape) <= MOST, "it has too many rows")
+    kept = shape[0], 1, shape[2]
+
+    def write(emitter: Emitter, target: View) -> None:
+        view, made = emitter.read(source), target.reshaped(kept)
+        seen = view.reshaped(shape)
+        if seen is None or not pixels(seen):
+            seen = emitter.copied(view, site.origin).reshaped(shape)
+        assert seen is not None
+        places = made or emitter.tensor("places", kept, emitter.dtype(target))
+        emitter.operations.append(
+            Pooling(
+                site.origin,
+                PoolingModeU85.ARGMAX_X,
+                emitter.map(seen),
+                emitter.map(places),
+                Kernel(1, count),
+                PLACE,
+                Activation(*NARROW_RANGE),
+                rounding=RoundMode.NATURAL,
+            )
+        )
+        if made is None:
+            shaped = places.reshaped(target.shape)
+            assert shaped is not None
+            emitter.copy(shaped, target, site.origin)
+
+    return site.node((source,), write)
