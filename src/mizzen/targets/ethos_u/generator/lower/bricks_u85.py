@@ -9,6 +9,7 @@ Ref: Vela's streams for U85, in which no other second operand occurs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -63,7 +64,7 @@ def _lying(sequence: Sequence, index: int) -> Sequence:
         return replace(sequence, tensors=tuple(tensors))
     planes = Planes(tensor)
     views = {map_: planes.view(map_) for map_ in maps}
-    if None in views.values():
+    if None in views.values() or not all(_is_all_rows(map_, tensor) for map_ in seconds):
         return sequence
     tensors[index] = planes.in_planes
 
@@ -106,6 +107,11 @@ def _takes_bricks(map_: Map) -> bool:
 def _is_of_rows(map_: Map, tensor: Tensor) -> bool:
     """Whether the bricks of a second operand follow each other, as they do in Vela's streams."""
     return map_.shape[1] == tensor.shape[1] or map_.shape[2] <= BRICK
+
+
+def _is_all_rows(map_: Map, tensor: Tensor) -> bool:
+    """Whether the planes of a second operand follow each other."""
+    return map_.shape[1] == math.prod(tensor.shape[:2]) or map_.shape[2] <= BRICK
 
 
 def _copied(sequence: Sequence) -> Sequence:

@@ -140,6 +140,10 @@ class Emitter:
         """Return the shape of a view's tensor."""
         return self.tensors[view.tensor].shape
 
+    def pitch(self, view: View) -> int:
+        """Return the elements from one row of a view's tensor to the next."""
+        return self.tensors[view.tensor].shape[1] * self.tensors[view.tensor].shape[2]
+
     def dtype(self, view: View) -> np.dtype[Any]:
         """Return the type of a view's elements."""
         return self.tensors[view.tensor].dtype

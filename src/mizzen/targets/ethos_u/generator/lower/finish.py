@@ -22,7 +22,14 @@ from mizzen.ops.data_layout import Reshape
 from mizzen.ops.elementwise import Clamp
 from mizzen.ops.elementwise import Table as TableOperation
 from mizzen.ops.type_conversion import Cast, Rescale
+from mizzen.targets.ethos_u.generator.lower.functions import (
+    ARITHMETIC,
+    function_behind,
+    given,
+    values_of,
+)
 from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.generator.lower.scaling import number, numbers, rescaled
 from mizzen.targets.ethos_u.generator.operations import Activation, Scale, Table
 from mizzen.targets.ethos_u.machine.commands_values import ClipRange, RoundMode
 
@@ -94,17 +101,24 @@ def plain(dtype: DType, zero_point: int = 0) -> Finish:
     return Finish(dtype, one, none, RoundMode.NATURAL, zero_point, low, high)
 
 
-def chain(value: Value, outputs: Sequence[Value]) -> list[Operation]:
+def chain(value: Value, outputs: Sequence[Value], *, functions: bool) -> list[Operation]:
     """Return the operations that end in a value and can be the finish of another, first one first.
 
     Each but the last has one user, and is no output.
+
+    functions  whether sums and products of an integer of 8 bits and a constant are among them
     """
     found: list[Operation] = []
     while True:
         operation = value.producer
-        if not isinstance(operation, FINISHING):
-            break
         if found and not is_alone(value, outputs):
+            break
+        behind = function_behind(value, outputs) if functions else []
+        if behind:
+            found += reversed(behind)
+            value = given(behind[0])
+            continue
+        if not isinstance(operation, FINISHING):
             break
         found.append(operation)
         value = operation.operand
@@ -138,6 +152,8 @@ def finish_of(steps: Sequence[Operation], root: Value, *, scales: bool) -> Finis
         match step:
             case Identity() | Reshape():
                 continue
+            case _ if found.dtype is DType.INT8 and is_inside(steps, place):
+                found, place = _composed(found, steps, place)
             case Cast() if fresh and not scaled:
                 need(_widens(step), "it converts to a narrower type")
                 found = plain(step.result.dtype)
@@ -158,19 +174,6 @@ def _widens(step: Cast) -> bool:
     order = [DType.INT8, DType.INT16, DType.INT32]
     before, after = step.input.dtype, step.result.dtype
     return before in order and after in order and order.index(before) <= order.index(after)
-
-
-def numbers(value: Value) -> Int64:
-    """Return the elements of a constant in one dimension; refused where it is not one."""
-    array = value.constant
-    need(array is not None, "a number of it is computed")
-    assert array is not None
-    return array.reshape(-1).astype(np.int64)
-
-
-def number(value: Value) -> int:
-    """Return the one element of a constant."""
-    return int(numbers(value)[0])
 
 
 def _passes(step: Rescale) -> bool:
@@ -201,6 +204,32 @@ def rounding_of(step: Rescale) -> RoundMode:
     return RoundMode.DBL if double else RoundMode.NATURAL
 
 
+def is_inside(steps: Sequence[Operation], place: int) -> bool:
+    """Whether what is before `place` ends within a function of an integer of 8 bits."""
+    if not place or steps[place - 1].result.dtype is DType.INT8:
+        return False
+    for step in steps[place:]:
+        if isinstance(step, ARITHMETIC):
+            return True
+        if step.result.dtype is DType.INT8:
+            return False
+    return isinstance(steps[place - 1], ARITHMETIC)
+
+
+def _composed(found: Finish, steps: Sequence[Operation], place: int) -> tuple[Finish, int]:
+    """Return a finish with a function that begins before `place`, and the place after its end."""
+    ends = (end for end in range(place, len(steps)) if steps[end].result.dtype is DType.INT8)
+    end = next(ends, None)
+    need(end is not None, "its function gives more than 8 bits")
+    assert end is not None
+    entries = EVERY if found.entries is None else found.entries
+    composed = values_of(steps[place - 1 : end + 1], entries)
+    reached = slice(found.low + 128, found.high + 129)
+    if found.entries is None and (composed[reached] == EVERY[reached]).all():
+        return found, end + 1
+    return replace(found, entries=composed), end + 1
+
+
 def _looked_up(found: Finish, step: Operation) -> Finish:
     """Return a finish with one more function of an 8-bit result."""
     if isinstance(step, Clamp) and found.entries is None and found.segments is None:
@@ -222,20 +251,6 @@ def _looked_up(found: Finish, step: Operation) -> Finish:
             need(False, f"{step.kind} is no function of one integer")
     low, high = found.low, found.high
     return replace(found, entries=entries, low=low, high=high)
-
-
-def rescaled(step: Rescale, values: Int64) -> Int64:
-    """Return what a RESCALE by one scale makes of integers, as int64."""
-    need(not (step.input_unsigned or step.output_unsigned), "it takes integers as unsigned")
-    multipliers, shifts = numbers(step.multiplier), numbers(step.shift)
-    need(len(multipliers) == 1, "its channels have scales of their own")
-    multiplier, shift = int(multipliers[0]), int(shifts[0])
-    centered = values - number(step.input_zp)
-    half = np.full_like(centered, 1 << shift >> 1)
-    if step.rounding_mode is RoundingMode.DOUBLE_ROUND and shift > 31:
-        half = half + np.where(centered >= 0, 1 << 30, -(1 << 30))
-    result = ((centered * multiplier + half) >> shift) + number(step.output_zp)
-    return np.clip(result, *integer_range(step.result.dtype))
 
 
 LINES = 512

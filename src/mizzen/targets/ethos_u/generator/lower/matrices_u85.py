@@ -20,8 +20,14 @@ from mizzen.targets.ethos_u.generator.lower.movement import lies
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule_u85
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.views import Ints, View, pixels
-from mizzen.targets.ethos_u.generator.operations import MatrixProduct
-from mizzen.targets.ethos_u.machine.commands_values import AccFormat
+from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
+    PERMUTATIONS,
+    MatrixProduct,
+    Order,
+    Role,
+)
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat, TransposeU85
 
 BY_ROWS, BY_COLUMNS = (0, 1, 2), (0, 2, 1)
 """Orders of a stack of matrices."""
@@ -43,10 +49,10 @@ def product(site: Site) -> Node:
     def write(emitter: Emitter, target: View) -> None:
         left = products.read(emitter, emitter.read(first))
         right = products.read(emitter, emitter.read(second).permuted(BY_COLUMNS))
-        if pixels(target):
+        made = target.permuted(BY_COLUMNS)
+        if pixels(target) and not _is_lighter(emitter, left, right):
             products.write(emitter, (left, right), zeros, target)
         else:
-            made = target.permuted(BY_COLUMNS)
             products.write(emitter, (right, left), (zeros[1], zeros[0]), made)
 
     reads = [value for value in (first, second) if value.constant is None]
@@ -64,6 +70,12 @@ def _orders(*wanted: tuple[Value, Ints]) -> Iterator[tuple[Value, Ints]]:
         seen = lies(value)
         if value.constant is None and (seen is None or not pixels(seen.permuted(axes))):
             yield value, axes
+
+
+def _is_lighter(emitter: Emitter, first: View, second: View) -> bool:
+    """Whether of two operands only the first may lie in bricks: the second is the caller's."""
+    roles = [emitter.tensors[view.tensor].role for view in (first, second)]
+    return roles[0] is Role.SCRATCH is not roles[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,6 +97,8 @@ class _Products:
         finish = self.finish
         for index in range(target.shape[0]):
             left, right, made = (view.part(0, index, 1) for view in (*factors, target))
+            order = AS_COMPUTED if pixels(made) else Order(TransposeU85.HCW)
+            made = made.permuted(PERMUTATIONS[order.transpose])
             emitter.operations.append(
                 MatrixProduct(
                     self.site.origin,
@@ -95,5 +109,6 @@ class _Products:
                     finish.activation,
                     rounding=finish.rounding,
                     accumulators=AccFormat.I40 if self.wide else AccFormat.I32,
+                    order=order,
                 )
             )

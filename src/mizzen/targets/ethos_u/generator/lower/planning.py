@@ -16,7 +16,14 @@ from mizzen.ops.control_flow import Identity
 from mizzen.ops.data_layout import Reshape
 from mizzen.ops.type_conversion import Rescale
 from mizzen.targets.ethos_u.generator.lower.context import NO_ORDERS, Emitter, Node, Orders
-from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, chain, finish_of, number
+from mizzen.targets.ethos_u.generator.lower.finish import (
+    WIDE,
+    Finish,
+    chain,
+    finish_of,
+    is_inside,
+    number,
+)
 from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError
 from mizzen.targets.ethos_u.generator.lower.views import View, pixels
 from mizzen.targets.ethos_u.machine.commands_values import Arch
@@ -136,20 +143,24 @@ def rules_of(root: Value, arch: Arch) -> list[Rule]:
 
 def input_zero(site: Site) -> int:
     """Return the zero point of what a carrier reads: that of its scale, if it has one."""
-    changing = (step for step in site.steps if not isinstance(step, Identity | Reshape))
-    first = next(changing, None)
+    steps = [step for step in site.steps if not isinstance(step, Identity | Reshape)]
+    if not steps or is_inside(steps, 1):
+        return 0
+    first = steps[0]
     narrow = isinstance(first, Rescale) and first.input.dtype not in WIDE
     return number(first.input_zp) if narrow and isinstance(first, Rescale) else 0
 
 
 def node_of(value: Value, outputs: Collection[Value], carry: Carrier, arch: Arch) -> Node:
     """Return the node of a value. Raises NoFormError if no rule has one."""
-    steps = chain(value, tuple(outputs))
+    steps = chain(value, tuple(outputs), functions=arch is Arch.U85)
     whole = Site(value, steps[0].operand if steps else value, tuple(steps), outputs, arch)
     taken, first, error = _first_taken(whole, carry)
     if first is not None and taken == len(steps):
         return first
     for start in range(taken, len(steps)):
+        if is_inside(steps, start):
+            continue
         middle = steps[start].operand
         try:
             return carry(replace(whole, root=middle, steps=whole.steps[start:]))
@@ -174,6 +185,8 @@ def _longest(whole: Site, rule: Rule) -> tuple[int, Node | None, NoFormError | N
     error: NoFormError | None = None
     least = 0 if rules_of(whole.root, whole.arch) else 1
     for count in range(len(whole.steps), least - 1, -1):
+        if is_inside(whole.steps, count):
+            continue
         value = whole.steps[count - 1].result if count else whole.root
         try:
             return count, rule(replace(whole, value=value, steps=whole.steps[:count])), error
