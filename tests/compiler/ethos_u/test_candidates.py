@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from mizzen.compiler.ethos_u.search.candidates import WORK, Budget, rounds
+from mizzen.compiler.ethos_u.search.candidates import WORK, Budget, arranged, rounds
 from mizzen.diagnostics import Origin
-from mizzen.targets.ethos_u.generator.operations import Copy, Sequence, Tensor
-from mizzen.targets.ethos_u.machine.config import Search
+from mizzen.targets.ethos_u.generator.operations import Chain, Copy, Sequence, Tensor
+from mizzen.targets.ethos_u.machine.config import Feature, Search
 from mizzen.targets.ethos_u.machine.system_config import resolve
+
+from ...targets.ethos_u.generator.chained_networks import (  # noqa: TID252 tests are no package with a name
+    chainable,
+)
 
 ROOMY_BYTES = 1 << 20
 
@@ -43,6 +49,19 @@ def test_what_is_estimated_to_be_much_slower_waits_until_nothing_else_is_taken()
     assert list(rounds([short, long], configuration, ROOMY_BYTES)) == [[short], [long]]
     slower = of(21)
     assert list(rounds([short, slower], configuration, ROOMY_BYTES)) == [[short, slower]]
+
+
+def test_chains_are_left_where_they_are_disabled() -> None:
+    """Only U85 has them."""
+    sequence = chainable(1)
+    u55, u85 = resolve("ethos-u55-128"), resolve("ethos-u85-256")
+    assert has_chains(arranged(sequence, u85))
+    assert not has_chains(arranged(sequence, u55))
+    assert not has_chains(arranged(sequence, replace(u85, disabled=(Feature.CHAINING,))))
+
+
+def has_chains(sequences: list[Sequence]) -> bool:
+    return any(isinstance(each, Chain) for row in sequences for each in row.operations)
 
 
 def test_what_is_short_is_all_scheduled() -> None:

@@ -12,8 +12,9 @@ from mizzen.targets.ethos_u.generator.matrix import with_written_products
 from mizzen.targets.ethos_u.generator.operations import Copy, Role, Sequence, maps_read
 from mizzen.targets.ethos_u.generator.placement import in_lines
 from mizzen.targets.ethos_u.generator.schedule import Estimator
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.commands_values import Layout
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Search
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, Search
 
 WORK = {Search.FAST: 128, Search.THOROUGH: 1200}
 """Of all sequences that are scheduled for an NPU operator, the first of them left out."""
@@ -65,7 +66,13 @@ def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Seq
     estimate = Estimator(configuration, sequence.tensors)
     best = arrange.best(sequence, accelerator, estimate).sequence
     planes = arrange.in_planes(best, accelerator, estimate)
-    return _different((planes, best, sequence))
+    rows = _different((planes, best, sequence))
+    return [arrange.chained(row) for row in rows] if _may_chain(configuration) else rows
+
+
+def _may_chain(configuration: EthosUConfiguration) -> bool:
+    is_u85 = configuration.accelerator.arch is Arch.U85
+    return is_u85 and Feature.CHAINING not in configuration.disabled
 
 
 def candidates(

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.generator.arrange import chained
 from mizzen.targets.ethos_u.generator.emit import emit
 from mizzen.targets.ethos_u.generator.operations import (
+    Chain,
     Convolution,
     Copy,
     Fetch,
@@ -25,7 +27,9 @@ from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
-from ..sequences import Network  # noqa: TID252 tests are no package with a name
+from ..chained_networks import chainable  # noqa: TID252 tests are no package with a name
+from ..program_judges import require_right  # noqa: TID252
+from ..sequences import Network  # noqa: TID252
 from .networks import overlaps, residual
 
 SAME_3X3 = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
@@ -63,7 +67,7 @@ def test_schedules_are_whole_and_keep_their_limit(name: str, limit_bytes: int | 
     for item in found.items:
         if isinstance(item, Issue):
             operation = found.sequence.operations[item.operation]
-            if isinstance(operation, Copy):
+            if isinstance(operation, Copy | Chain):
                 continue
             assert item.blocking is not None
             block, part_kernel = item.blocking.block, item.blocking.part_kernel
@@ -121,3 +125,24 @@ def test_the_last_line_of_memory_counts_as_far_as_something_lies_in_it() -> None
         made = schedule(net.sequence((0,), (1,)), resolve(accelerator))
         assert made.region_bytes == {int(RegionIndex.SCRATCH): size_bytes}
         assert not find_hazards(emit(made, resolve(accelerator).accelerator)).findings
+
+
+@pytest.mark.parametrize("system", ["Ethos_U85_SYS_DRAM_Mid", "Ethos_U85_SYS_Flash_High"])
+@pytest.mark.parametrize("name", ["ethos-u85-128", "ethos-u85-256"])
+def test_chains_are_scheduled_as_one(name: str, system: str) -> None:
+    """What they hand on has no place; constants of their first links are fetched like others."""
+    mode = "Shared_Sram" if "Flash" in system else "Sram_Only"
+    configuration = resolve(name, system_config=system, memory_mode=mode)
+    for seed in range(30, 34):
+        sequence = chained(chainable(seed))
+        found = schedule(sequence, configuration)
+        inside = {
+            tensor
+            for operation in sequence.operations
+            if isinstance(operation, Chain)
+            for tensor in operation.handed_on
+        }
+        assert {tensor for tensor in inside if found.places[tensor]} == set()
+        fetched_before_use(found)
+        accelerator = configuration.accelerator
+        require_right(emit(found, accelerator), sequence, accelerator)
