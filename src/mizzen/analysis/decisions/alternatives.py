@@ -157,4 +157,8 @@ def _constants(work: KernelWork, machine: Machine) -> Constants | None:
         return None
     bus = machine.bus(work.streams[0].place)
     assert bus is not None
-    return Constants(bus, tuple(stream.bytes_ for stream in work.streams))
+    weights, scales = (
+        tuple(stream.bytes_ for stream in work.streams if stream.what == what)
+        for what in ("weights", "scales")
+    )
+    return Constants(bus, weights, scales)

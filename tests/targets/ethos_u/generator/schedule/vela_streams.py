@@ -47,7 +47,11 @@ def traffic_of_work(work: KernelWork, machine: Machine) -> Traffic:
     if work.streams:
         bus = machine.bus(work.streams[0].place)
         assert bus is not None
-        constants = Constants(bus, tuple(row.bytes_ for row in work.streams))
+        weights, scales = (
+            tuple(row.bytes_ for row in work.streams if row.what == what)
+            for what in ("weights", "scales")
+        )
+        constants = Constants(bus, weights, scales)
     reads = tuple(_stored(row.map, machine) for row in work.blocks.inputs)
     return Traffic(reads, _stored(work.blocks.result.map, machine), constants)
 

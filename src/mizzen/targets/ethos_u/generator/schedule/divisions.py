@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mizzen.targets.ethos_u.generator.operations import convolution_of
+from mizzen.targets.ethos_u.generator.operations import AS_COMPUTED, convolution_of
 from mizzen.targets.ethos_u.generator.schedule.blocks import DEPTH_STEP, up
 from mizzen.targets.ethos_u.generator.schedule.fetching import Fetching, FetchPlan
 from mizzen.targets.ethos_u.generator.schedule.stages import Divisions, Ground, Ranges, Stage
@@ -130,8 +130,10 @@ class Divider:
 
     def _is_divisible(self, operation: int) -> bool:
         divided = convolution_of(self._sequence.operations[operation])
+        if divided is None or divided.depthwise or divided.order != AS_COMPUTED:
+            return False
         # Streams that operations write are of all channels.
-        return divided is not None and not divided.depthwise and divided.written is None
+        return divided.written is None
 
     def _ranges(self, operation: int, step: int, parts: int) -> Ranges | None:
         """Return channels in so many parts, or in fewer; None for one."""

@@ -52,7 +52,7 @@ class Estimator:
             return 2 * operation.length_bytes / self._machine.cache.bytes_per_cycle
         accelerator = self._machine.accelerator
         facts, demand = facts_of(operation, accelerator), demand_on(operation, accelerator)
-        shapes = (*facts.inputs, facts.shape)
+        shapes = (*facts.inputs, facts.stored_shape)
         maps = (*maps_read(operation), operation.ofm)
         *reads, write = (
             self._stored(map_, shape, layout)
@@ -78,7 +78,8 @@ class Estimator:
         convolution = convolution_of(operation)
         if convolution is None:
             return None
-        cores = self._machine.accelerator.cores
-        weights = round(ENCODED_WEIGHT_BYTES * convolution.weights.size / cores)
+        accelerator = self._machine.accelerator
+        streams, cores = accelerator.weight_streams, accelerator.cores
+        weights = round(ENCODED_WEIGHT_BYTES * convolution.weights.size / streams)
         records = RECORD_BYTES * -(-facts.shape[2] // cores)
-        return Constants(self._machine.cache, (weights, records) * cores)
+        return Constants(self._machine.cache, (weights,) * streams, (records,) * cores)

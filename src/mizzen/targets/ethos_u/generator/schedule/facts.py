@@ -93,9 +93,12 @@ class Facts:
     slab            input channels of one job at most, where they come depth first
     axes            of the output that each axis of the stored map is
     turned          whether height and width change places as U85 stores, or width is reversed
+    chained         whether the first input comes out of a chain, and is in no memory
+    sparse          whether two of four weights are zeros, and left out
+    scales          of a resize, how many positions there are between two of the input
     block_depth     the only one that a block may have, because weights are in order for it
     links           of a chain, the facts of all operations after the first, whose facts these are;
-                    but inputs are those of all that come from memory
+                    but inputs are those of all that come from memory, the links' last
     """
 
     kind: Kind
@@ -117,6 +120,9 @@ class Facts:
     simple: bool = False
     axes: Shape = (0, 1, 2)
     turned: bool = False
+    chained: bool = False
+    sparse: bool = False
+    scales: tuple[int, int] = (1, 1)
     block_depth: int | None = None
     links: tuple[Facts, ...] = ()
 
@@ -124,6 +130,12 @@ class Facts:
     def channels(self) -> int:
         """Input channels that each output element needs."""
         return self.inputs[0][2] if self.kind in EVERY_CHANNEL else 1
+
+    @property
+    def stored_shape(self) -> Shape:
+        """The shape of the output as it is stored."""
+        height, width, depth = (self.shape[axis] for axis in self.axes)
+        return height, width, depth
 
     @property
     def subkernels(self) -> tuple[int, ...]:
@@ -169,20 +181,29 @@ def facts_of(
             return replace(facts, accumulators=operation.accumulators)
         case Resize(ifm=ifm, mode=mode):
             facts = _alone(operation, accelerator, Kind.RESIZE, (ifm.shape,))
-            return replace(facts, mode=mode.name)
+            axes = operation.rows, operation.columns
+            return replace(
+                facts,
+                mode=mode.name,
+                kernel=(axes[0].scale + 1, axes[1].scale + 1),
+                strides=(axes[0].step, axes[1].step),
+                pads=(-axes[0].offset, -axes[1].offset),
+                scales=(axes[0].scale, axes[1].scale),
+            )
         case Elementwise():
             return _elementwise(operation, accelerator, channels)
 
 
 def _chain(chain: Chain, accelerator: Accelerator, channels: tuple[int, int] | None) -> Facts:
     first, *links = (facts_of(link, accelerator, channels) for link in chain.links)
-    others = (
-        _part(map_.shape, channels)
-        for link, map_ in views_read(chain)
-        if link is not chain.links[0]
-    )
-    following = tuple(replace(link, microblock=first.microblock) for link in links)
-    return replace(first, inputs=(*first.inputs, *others), links=following)
+    following: list[Facts] = []
+    for link, facts in zip(chain.links[1:], links, strict=True):
+        inputs = tuple(
+            _part(map_.shape, channels) for reader, map_ in views_read(chain) if reader is link
+        )
+        following.append(replace(facts, microblock=first.microblock, inputs=inputs, chained=True))
+    others = (shape for facts in following for shape in facts.inputs)
+    return replace(first, inputs=(*first.inputs, *others), links=tuple(following))
 
 
 def _part(shape: Shape, channels: tuple[int, int] | None) -> Shape:

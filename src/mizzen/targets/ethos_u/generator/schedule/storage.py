@@ -60,7 +60,7 @@ class Storage:
             self._stored(map_, shape)
             for map_, shape in zip(maps_read(operation), facts.inputs, strict=True)
         )
-        return Traffic(reads, self._stored(operation.ofm, facts.shape), constants)
+        return Traffic(reads, self._stored(operation.ofm, facts.stored_shape), constants)
 
     def _stored(self, map_: Map, shape: tuple[int, int, int]) -> Stored:
         layout, stride = self.layouts[map_.tensor], 0

@@ -180,7 +180,8 @@ class Costs:
     ) -> Constants | None:
         if bus is None:
             return None
-        return Constants(bus, self._streams(operation, channels, part_kernel))
+        streams = self._streams(operation, channels, part_kernel)
+        return Constants(bus, streams[::2], streams[1::2])
 
     def _streams(
         self, operation: int, channels: Channels | None, part_kernel: bool

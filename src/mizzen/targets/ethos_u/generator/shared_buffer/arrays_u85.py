@@ -8,6 +8,8 @@ from enum import Enum, auto
 from mizzen.targets.ethos_u.generator.operations import Shape
 
 KIB = 1024
+BRICK_BYTES = 16
+"""Inputs are held by so many bytes of a pixel."""
 
 
 class Work(Enum):
@@ -47,6 +49,15 @@ class Unit:
     bytes_: frozenset[Work]
     words: frozenset[Work]
     flat_words: bool = False
+
+    def granule(self, job_bytes: int) -> Shape:
+        """Return the height, width and bytes of a pixel by which a job's input is given room.
+
+        job_bytes  of a pixel that a job reads at most
+        """
+        place = 0 if job_bytes <= BRICK_BYTES else 1 if job_bytes <= 2 * BRICK_BYTES else 2
+        height, width, depth = self.input_units[place]
+        return height, width, BRICK_BYTES * depth
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Pooling,
     Resize,
     Shape,
+    is_sparse,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import (
     EVERY_INPUT,
@@ -24,6 +25,7 @@ from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import (
     Work,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer.fit import rounded, subkernel_side
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     Layout,
@@ -32,10 +34,13 @@ from mizzen.targets.ethos_u.machine.commands_values import (
 )
 
 BRICK_CHANNELS = 16
-SLAB, WORD_SLAB, PART_KERNEL_SLAB = 64, 32, 16
-"""Input channels of a job: depth first, of 32-bit input or halved, kernel part by kernel part."""
+SLAB, SPARSE_SLAB, WORD_SLAB, PART_KERNEL_SLAB = 64, 128, 32, 16
+"""Input channels of a job: depth first, of sparse weights and 8-bit input, of 32-bit input or
+halved, kernel part by kernel part."""
 ROUND, SHORTEST_ROUND = 5, 2
-"""Kernel elements of a round of the array, and the least that a last one takes the time of."""
+LONG_ROUND, SHORTEST_LONG_ROUND = 10, 4
+"""Kernel elements of a round of the array, and the least that a last one takes the time of; with
+sparse weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class DemandU85:
     upscale, replicates          factor by which the input is enlarged; by its nearest element
     wide                         whether accumulators have 48 bits
     part_kernel                  whether input channels come kernel part by kernel part
+    sparse                       whether two of four weights are zeros, and left out
     operands                     shapes of the inputs of an elementwise operation
     order, bricks                how the result is stored; whether that may be in bricks
     columns                      of a resize: scale and step along width
@@ -66,6 +72,7 @@ class DemandU85:
     replicates: bool = False
     wide: bool = False
     part_kernel: bool = False
+    sparse: bool = False
     operands: tuple[Shape, ...] = ()
     order: Order = AS_COMPUTED
     bricks: bool = True
@@ -77,19 +84,22 @@ class DemandU85:
             return None
         if part_kernel and self.work is Work.CONVOLUTION:
             return PART_KERNEL_SLAB
+        if self.sparse:
+            return SPARSE_SLAB if self.ifm_bytes == 1 else SLAB
         halved = array.halves_slabs and unit.shape[2] == BRICK_CHANNELS
         return WORD_SLAB if halved or self.ifm_bytes == 4 else SLAB
 
 
-def is_part_kernel_u85(channels: int, elements: int) -> bool:
+def is_part_kernel_u85(channels: int, elements: int, *, sparse: bool = False) -> bool:
     """Whether kernel first leaves less of the array idle than depth first.
 
     Of a whole number of rounds the rule counts another round, as Vela 5.2 does.
     """
-    whole, rest = divmod(elements, ROUND)
-    rounds = ROUND * whole + max(rest, SHORTEST_ROUND)
+    size, least = (LONG_ROUND, SHORTEST_LONG_ROUND) if sparse else (ROUND, SHORTEST_ROUND)
+    whole, rest = divmod(elements, size)
+    rounds = size * whole + max(rest, least)
     part = channels / rounded(channels, PART_KERNEL_SLAB) * elements / rounds
-    return part >= channels / rounded(channels, SLAB)
+    return part >= channels / rounded(channels, SPARSE_SLAB if sparse else SLAB)
 
 
 def demand_u85_of(operation: Computation) -> DemandU85:
@@ -126,10 +136,11 @@ def _demand(operation: Computation, work: Work) -> DemandU85:
 def _windowed(operation: Convolution | Pooling, work: Work) -> DemandU85:
     kernel = operation.kernel
     elements = kernel.height * kernel.width
-    part = False
+    part = sparse = False
     if isinstance(operation, Convolution) and work is Work.CONVOLUTION:
         preferred = operation.part_kernel
-        fills = is_part_kernel_u85(operation.ifm.shape[2], elements)
+        sparse = is_sparse(operation, Arch.U85)
+        fills = is_part_kernel_u85(operation.ifm.shape[2], elements, sparse=sparse)
         part = fills if preferred is None else preferred
     return replace(
         _demand(operation, work),
@@ -142,4 +153,5 @@ def _windowed(operation: Convolution | Pooling, work: Work) -> DemandU85:
         replicates=operation.upscale is UpscaleMode.NEAREST,
         wide=operation.accumulators is AccFormat.I40,
         part_kernel=part,
+        sparse=sparse,
     )

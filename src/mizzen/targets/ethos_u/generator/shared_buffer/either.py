@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.operations import Blockwise, Chain, Shape
-from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import ARRAYS, Array
+from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import ARRAYS, Array, Unit
 from mizzen.targets.ethos_u.generator.shared_buffer.cores import CORES, LARGEST_BLOCK, Core
 from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85, demand_u85_of
 from mizzen.targets.ethos_u.generator.shared_buffer.fit import Demand, Ints, demand_of, fits
@@ -71,6 +73,21 @@ def job_depth_for(demand: AnyDemand, part_kernel: bool, accelerator: Accelerator
         return demand.ifm_depth_of_job(part_kernel)
     assert isinstance(demand, DemandU85)
     return demand.slab(part_kernel, unit_of(demand, core), core)
+
+
+@dataclass(frozen=True, slots=True)
+class InputMemory:
+    """The memory of U85 that holds inputs: its size, and by what a microblock gives room in it."""
+
+    bytes_: int
+    unit: Unit
+
+
+def input_memory(microblock: Shape, accelerator: Accelerator) -> InputMemory:
+    """Return the memory for the inputs of operations of a microblock."""
+    array = ARRAYS[accelerator.name]
+    unit = next(unit for unit in array.units if unit.shape == microblock)
+    return InputMemory(array.ifm_bytes, unit)
 
 
 def sides_of(demand: AnyDemand, accelerator: Accelerator) -> tuple[Shape, Shape]:

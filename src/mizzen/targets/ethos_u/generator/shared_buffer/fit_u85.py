@@ -14,14 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.operations import PERMUTATIONS, Shape
-from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import Array, Unit, Work
+from mizzen.targets.ethos_u.generator.shared_buffer.arrays_u85 import (
+    BRICK_BYTES,
+    Array,
+    Unit,
+    Work,
+)
 from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import BRICK_CHANNELS, DemandU85
 from mizzen.targets.ethos_u.generator.shared_buffer.fit import Ints, rounded
 from mizzen.targets.ethos_u.machine.commands_values import ReverseU85, TransposeU85
 
 LARGEST_BLOCK_U85: Shape = (128, 128, 1024)
-BRICK_BYTES = 16
-"""Inputs are held by so many bytes of a pixel."""
 CHAIN_PARTS = 6
 """Parts of the memory for chains, one of which an operand that is broadcast has."""
 
@@ -96,7 +99,7 @@ def _fits_jobs(
 ) -> npt.NDArray[np.bool_]:
     slab = demand.slab(part_kernel, unit, array)
     assert slab is not None
-    granule = _granule(unit, slab * demand.ifm_bytes)
+    granule = unit.granule(slab * demand.ifm_bytes)
     depth = min(slab, demand.ifm[2])
     inputs = _input_bytes(demand, blocks[:, 0], blocks[:, 1], depth, granule)
     return (2 * inputs <= array.ifm_bytes) & (
@@ -109,16 +112,14 @@ def _fits_rows(demand: DemandU85, blocks: Ints, unit: Unit, array: Array) -> npt
     slab = demand.slab(False, unit, array)
     granules = np.array(
         [
-            _granule(unit, int(size) * demand.ifm_bytes)
+            unit.granule(int(size) * demand.ifm_bytes)
             for size in (depth if slab is None else np.full_like(depth, slab))
         ]
     )
     channels = depth if slab is None else np.full_like(depth, min(slab, demand.ifm[2]))
     tall, wide = _covered(demand, height, width)
     unit_height, unit_width, unit_depth = granules.T
-    pixel = _rounded_each(wide, unit_width) * _rounded_each(
-        channels * demand.ifm_bytes, unit_depth * BRICK_BYTES
-    )
+    pixel = _rounded_each(wide, unit_width) * _rounded_each(channels * demand.ifm_bytes, unit_depth)
     inputs = _rounded_each(tall, unit_height) * pixel
     shape = np.array(demand.shape)
     whole = (blocks >= shape).all(axis=1)
@@ -162,14 +163,9 @@ def _fits_resize(
     return (height == 1) & (width <= most) & (depth == BRICK_CHANNELS)
 
 
-def _granule(unit: Unit, job_bytes: int) -> Shape:
-    narrow, halved, wide = unit.input_units
-    return narrow if job_bytes <= 16 else halved if job_bytes <= 32 else wide
-
-
 def _input_bytes(demand: DemandU85, height: Ints, width: Ints, depth: int, granule: Shape) -> Ints:
     tall, wide = _covered(demand, height, width)
-    pixel = rounded(depth * demand.ifm_bytes, granule[2] * BRICK_BYTES)
+    pixel = rounded(depth * demand.ifm_bytes, granule[2])
     return rounded(tall, granule[0]) * rounded(wide, granule[1]) * pixel
 
 

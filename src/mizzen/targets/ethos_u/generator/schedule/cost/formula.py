@@ -13,6 +13,8 @@ import numpy as np
 
 from mizzen.targets.ethos_u.generator.operations import BRICK
 from mizzen.targets.ethos_u.generator.schedule.blocks import Blocks, input_blocks, rounded, slab, up
+from mizzen.targets.ethos_u.generator.schedule.cost.array_u85 import subkernel_by_formula
+from mizzen.targets.ethos_u.generator.schedule.cost.links import links
 from mizzen.targets.ethos_u.generator.schedule.cost.rates import (
     NARROWEST_ARRAY_MACS,
     POOL_SLOTS,
@@ -33,7 +35,7 @@ from mizzen.targets.ethos_u.judge.timing.rates import (
 )
 from mizzen.targets.ethos_u.judge.timing.stages import IN_FLIGHT
 from mizzen.targets.ethos_u.judge.timing.vela_formula import LONGEST_WRITE_BYTES
-from mizzen.targets.ethos_u.machine.config import Port
+from mizzen.targets.ethos_u.machine.config import Accelerator, Port
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,29 @@ class Formula:
 def formula(
     facts: Facts, blocks: Blocks, part_kernel: bool, traffic: Traffic, machine: Machine
 ) -> Formula:
-    """Return the cycles of an operation with each of the blocks."""
+    """Return the cycles of an operation with each of the blocks; of a chain, all operations'."""
+    if not facts.links:
+        return _formula(facts, blocks, part_kernel, traffic, machine)
+    parts = [
+        _formula(link, blocks, part_kernel and not place, moved, machine)
+        for place, (link, moved) in enumerate(links(facts, traffic))
+    ]
+    memory: defaultdict[Port, Cycles] = defaultdict(lambda: np.zeros(len(blocks)))
+    for part in parts:
+        for port, cycles in part.memory.items():
+            memory[port] += cycles
+    return Formula(np.sum([part.total for part in parts], axis=0), dict(memory))
+
+
+def _formula(
+    facts: Facts, blocks: Blocks, part_kernel: bool, traffic: Traffic, machine: Machine
+) -> Formula:
+    """Return the cycles of an operation that is no chain."""
     covered = input_blocks(facts, blocks, part_kernel)
     fetch, write = _fetch(covered, traffic), _write(facts, blocks, traffic, machine)
+    if facts.kind is Kind.RESIZE:  # Which the formula leaves out.
+        own = np.zeros(len(blocks))
+        return Formula(own, _memory(facts, blocks, covered, traffic, machine))
     own = _own(facts, blocks, part_kernel, traffic, machine, fetch, write)
     return Formula(own, _memory(facts, blocks, covered, traffic, machine))
 
@@ -100,6 +122,8 @@ def _own(
 
 def _mac(facts: Facts, counts: Ints, part_kernel: bool, machine: Machine) -> Cycles:
     accelerator = machine.accelerator
+    if machine.is_u85:
+        return _mac_u85(facts, counts, part_kernel, accelerator)
     unit = unit_of(facts, accelerator)
     plane, deep = counts[:, 0] * counts[:, 1], counts[:, 2]
     channels = min(slab(facts, part_kernel), facts.channels)
@@ -125,6 +149,15 @@ def _mac(facts: Facts, counts: Ints, part_kernel: bool, machine: Machine) -> Cyc
     return np.floor(total / accelerator.cores)
 
 
+def _mac_u85(facts: Facts, counts: Ints, part_kernel: bool, accelerator: Accelerator) -> Cycles:
+    total = np.zeros(len(counts))
+    for elements in facts.subkernels:
+        total += subkernel_by_formula(facts, elements, counts, part_kernel, accelerator)
+    if facts.kind in EVERY_CHANNEL:
+        total *= up(facts.channels, min(slab(facts, part_kernel), facts.channels))
+    return np.floor(total)
+
+
 def _fetch(covered: Blocks, traffic: Traffic) -> Cycles:
     slowest = np.zeros(len(covered))
     for stored in traffic.reads:
@@ -137,6 +170,8 @@ def _fetch(covered: Blocks, traffic: Traffic) -> Cycles:
 
 def _write(facts: Facts, blocks: Blocks, traffic: Traffic, machine: Machine) -> Cycles:
     stored = traffic.write
+    if stored is None:
+        return np.zeros(len(blocks))
     bytes_ = np.prod(np.minimum(blocks, facts.shape), axis=1) * stored.element_bytes
     moved = inflated(bytes_, stored.bus, _write_burst(stored, blocks, machine.accelerator.cores))
     return stored.bus.write_latency_cycles + moved // stored.bus.bytes_per_cycle
@@ -169,7 +204,11 @@ def _write_burst(stored: Stored, blocks: Blocks, cores: int) -> Ints:
 
 def _elements(facts: Facts, traffic: Traffic) -> int:
     height, width, depth = facts.shape
-    return height * width * (rounded(depth, BRICK) if traffic.write.bricks else depth)
+    return (
+        height
+        * width
+        * (rounded(depth, BRICK) if traffic.write is not None and traffic.write.bricks else depth)
+    )
 
 
 def _memory(
@@ -181,7 +220,8 @@ def _memory(
     sums: defaultdict[Port, Cycles] = defaultdict(lambda: np.zeros(len(blocks)))
     for stored in traffic.reads:
         if facts.kind is Kind.ELEMENTWISE:
-            elements = np.full(len(blocks), math.prod(facts.shape))
+            shape = stored.shape if machine.is_u85 else facts.shape
+            elements = np.full(len(blocks), math.prod(shape))
         else:
             sides = np.minimum(covered, stored.shape)
             depth = rounded(stored.shape[2], BRICK) if stored.bricks else stored.shape[2]
@@ -190,9 +230,10 @@ def _memory(
         moved = inflated(elements * stored.element_bytes, stored.bus, burst)
         sums[stored.bus.port] += moved / stored.bus.bytes_per_cycle
     write = traffic.write
-    burst = _write_burst(write, blocks, machine.accelerator.cores)
-    moved = inflated(_elements(facts, traffic) * write.element_bytes, write.bus, burst)
-    sums[write.bus.port] += moved / write.bus.bytes_per_cycle
+    if write is not None:
+        burst = _write_burst(write, blocks, machine.accelerator.cores)
+        moved = inflated(_elements(facts, traffic) * write.element_bytes, write.bus, burst)
+        sums[write.bus.port] += moved / write.bus.bytes_per_cycle
     if traffic.constants is not None:
         bus = traffic.constants.bus
         sums[bus.port] += planes * traffic.constants.bytes_ / bus.bytes_per_cycle

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mizzen.targets.ethos_u.generator.operations import Shape
 from mizzen.targets.ethos_u.generator.schedule.blocks import slab, up
+from mizzen.targets.ethos_u.generator.schedule.cost.array_u85 import output_rate_u85
 from mizzen.targets.ethos_u.generator.schedule.facts import (
     EVERY_CHANNEL,
     UNARY,
@@ -22,6 +23,7 @@ from mizzen.targets.ethos_u.judge.timing.rates import (
     ROW_MICROBLOCK,
     SLOTS,
 )
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.commands_values import AccFormat
 from mizzen.targets.ethos_u.machine.config import Accelerator
 
@@ -40,6 +42,8 @@ def output_rate(facts: Facts, accelerator: Accelerator, *, simple: bool) -> floa
 
     simple  whether an addition whose operands are both scaled in 16 bits is as fast as it is
     """
+    if accelerator.arch is Arch.U85:
+        return output_rate_u85(facts, accelerator)
     rates = OUTPUT_RATES[accelerator.macs_per_core]
     least = {Function.TABLE: rates.table, Function.RELU: rates.relu}.get(facts.function, 0.0)
     match facts.kind, facts.mode:
@@ -59,7 +63,13 @@ def output_rate(facts: Facts, accelerator: Accelerator, *, simple: bool) -> floa
 def unit_of(facts: Facts, accelerator: Accelerator) -> Shape:
     """Return the microblock, or the long one that outputs of one row are done in."""
     unit = facts.microblock
-    flat = facts.kind is Kind.CONVOLUTION and facts.shape[0] == 1 and facts.shape[1] % 2 == 0
+    narrow = accelerator.arch is not Arch.U85
+    flat = (
+        narrow
+        and facts.kind is Kind.CONVOLUTION
+        and facts.shape[0] == 1
+        and facts.shape[1] % 2 == 0
+    )
     return ROW_MICROBLOCK if flat and unit[0] == 2 and facts.kernel[0] == 1 else unit
 
 

@@ -26,21 +26,26 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Weights and scale records: the bytes of each stream, and where they are read."""
+    """Weights and scale records: the bytes of each stream, and where they are read.
+
+    fast  whether weights are in U85's fast format
+    """
 
     bus: Bus
-    streams_bytes: tuple[int, ...]
+    weights: tuple[int, ...]
+    scales: tuple[int, ...]
+    fast: bool = False
 
     @property
     def bytes_(self) -> int:
         """Bytes of all streams."""
-        return sum(self.streams_bytes)
+        return sum(self.weights) + sum(self.scales)
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """All that an operation moves."""
+    """All that an operation moves; nothing is written by what hands its result on in a chain."""
 
     reads: tuple[Stored, ...]
-    write: Stored
+    write: Stored | None
     constants: Constants | None = None
