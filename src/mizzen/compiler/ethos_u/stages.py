@@ -16,6 +16,7 @@ from enum import Enum
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.compile import ONNX, front_end_of, require_source
 from mizzen.compiler.ethos_u.regions import STANDARD, WINDOW_LIMITS
+from mizzen.compiler.ethos_u.search.candidates import arranged
 from mizzen.compiler.folding import folded
 from mizzen.compiler.integers import integers_of
 from mizzen.compiler.options import Configuration
@@ -27,12 +28,10 @@ from mizzen.frontends.tflite import require_quantized
 from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.graph import Graph, Operation, Value
 from mizzen.report.words import short_name
-from mizzen.targets.ethos_u.generator import arrange
 from mizzen.targets.ethos_u.generator.cascade import peak_bytes, within
 from mizzen.targets.ethos_u.generator.lower import Refusal, lower, lower_in_runs
-from mizzen.targets.ethos_u.generator.matrix import with_written_products
 from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
-from mizzen.targets.ethos_u.generator.schedule import Estimator, Limits, plain, schedule
+from mizzen.targets.ethos_u.generator.schedule import Limits, plain, schedule
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.program import RegionIndex
@@ -183,7 +182,7 @@ def _made(part: Part, configuration: EthosUConfiguration, last: Stage) -> Part:
     if last is Stage.LOWER:
         return part
     limits = _limits(part.lowered, configuration)
-    ways = _arranged(part.lowered, configuration)
+    ways = arranged(part.lowered, configuration)
     sequence = ways[0] if configuration.mode.spills else _within(ways, limits)
     if last is Stage.ARRANGE:
         return Part(part.operations, part.lowered, sequence)
@@ -191,22 +190,7 @@ def _made(part: Part, configuration: EthosUConfiguration, last: Stage) -> Part:
     return Part(part.operations, part.lowered, sequence, scheduled)
 
 
-def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> Sequence:
-    """Return what a sequence is arranged to, where each of its operations costs least."""
-    return _arranged(sequence, configuration)[0]
-
-
-def _arranged(sequence: Sequence, configuration: EthosUConfiguration) -> tuple[Sequence, ...]:
-    """Return what a sequence is arranged to in the end, and before each of the last steps."""
-    accelerator = configuration.accelerator
-    sequence = arrange.merged(arrange.needed(sequence))
-    sequence = with_written_products(sequence, accelerator)
-    estimate = Estimator(configuration, sequence.tensors)
-    best = arrange.best(sequence, accelerator, estimate).sequence
-    return arrange.in_planes(best, accelerator, estimate), best, sequence
-
-
-def _within(ways: tuple[Sequence, ...], limits: Limits) -> Sequence:
+def _within(ways: list[Sequence], limits: Limits) -> Sequence:
     """Return the first of several sequences that needs no more memory, or else one in stripes."""
     limit_bytes = limits.scratch_bytes
     if limit_bytes is None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mizzen.compiler.ethos_u.stages import arranged
+from mizzen.compiler.ethos_u.search.candidates import arranged
 from mizzen.diagnostics import Origin
 from mizzen.graph import parse
 from mizzen.targets.ethos_u.generator.cascade import Run, cascaded
@@ -83,7 +83,7 @@ def made(step: str, graph: str, before: Sequence | None) -> tuple[Sequence, str]
             return lowered.sequence, str(lowered.sequence)
         case ["arranged", "for", accelerator]:
             assert before is not None
-            after = arranged(before, resolve(accelerator))
+            after = arranged(before, resolve(accelerator))[0]
             return after, str(after)
         case ["operations", first, "to", last, "in", stripes, "stripes"]:
             assert before is not None
