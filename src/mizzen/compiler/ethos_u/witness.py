@@ -27,6 +27,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Fetch,
     Issue,
     Kernel,
+    Lines,
     Map,
     MatrixProduct,
     OperandScale,
@@ -48,6 +49,7 @@ from mizzen.targets.ethos_u.judge.witness import (
     SaidConvolution,
     SaidElementwise,
     SaidKernel,
+    SaidLines,
     SaidMap,
     SaidMatrixProduct,
     SaidNumber,
@@ -68,6 +70,8 @@ from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode, 
 
 MOST_ALIGNMENT_BYTES = 16
 """Up to a multiple of so many bytes a transfer to a tensor's end may go on."""
+
+INDEX_BYTES = 4
 
 Channels = tuple[int, int] | None
 """First channel of an operation's output, and the one after the last; None for all."""
@@ -135,10 +139,23 @@ class _Says:
         return SaidTransfer(
             origin=copy.origin,
             source=None if constant is not None else self._address(copy.source, start),
-            constant=None if constant is None else constant[start : start + length],
+            constant=None if constant is None else constant[start : start + copy.spans_bytes[0]],
             destination=to,
             length_bytes=length,
-            most_bytes=rounded if is_last else length,
+            most_bytes=rounded if is_last and copy.lines is None else length,
+            lines=None if copy.lines is None else self._lines(copy.lines),
+        )
+
+    def _lines(self, lines: Lines) -> SaidLines:
+        constant, start = self._constant_bytes(lines.indices), lines.offset_bytes
+        stop = start + INDEX_BYTES * lines.count
+        return SaidLines(
+            indices=None if constant is not None else self._address(lines.indices, start),
+            constant=None if constant is None else constant[start:stop],
+            count=lines.count,
+            strides=lines.strides_bytes,
+            greatest=lines.greatest,
+            scatters=lines.scatters,
         )
 
     def _address(self, tensor: int, offset_bytes: int) -> tuple[int, int] | None:

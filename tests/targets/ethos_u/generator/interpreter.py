@@ -27,6 +27,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Copy,
     Elementwise,
     Kernel,
+    Lines,
     Map,
     MatrixProduct,
     OperandScale,
@@ -172,9 +173,22 @@ class Memory:
         """Transfer bytes; both ends must be inside their tensors."""
         source, destination = self.bytes[row.source], self.bytes[row.destination]
         first, to = row.source_offset_bytes, row.destination_offset_bytes
+        if row.lines is not None:
+            self._copy_lines(row, row.lines, source[first:], destination[to:])
+            return
         assert 0 <= first <= source.size - row.length_bytes
         assert 0 <= to <= destination.size - row.length_bytes
         destination[to : to + row.length_bytes] = source[first : first + row.length_bytes]
+
+    def _copy_lines(self, row: Copy, lines: Lines, source: Array, destination: Array) -> None:
+        raw = self.bytes[lines.indices][lines.offset_bytes :][: 4 * lines.count]
+        length = row.length_bytes
+        for place, index in enumerate(raw.view(np.int32).tolist()):
+            assert 0 <= index <= lines.greatest, "an index names a line"
+            places = (place, index) if lines.scatters else (index, place)
+            start, end = (at * step for at, step in zip(places, lines.strides_bytes, strict=True))
+            assert max(start + length - source.size, end + length - destination.size) <= 0
+            destination[end : end + length] = source[start : start + length]
 
     def places(self, map_: Map) -> Array:
         """Return where the bytes of a map's elements are, [height, width, depth, size]."""

@@ -38,9 +38,6 @@ REFUSED = {
     "relu_1x5x7x9_int32",
     "relu_n1_to_1_1x5x7x9_int32",
     "rsqrt_table_1x5x7x9_uint8",
-    "scatter_nd_int16",
-    "scatter_nd_int32",
-    "scatter_nd_int8",
 }
 """Cases that no rule takes."""
 

@@ -118,7 +118,7 @@ def _places(whole: Map, into: Map, sequence: Sequence) -> Iterator[Embedding]:
 def _ends(operation: Operation, sequence: Sequence) -> tuple[Map, Map] | None:
     """Return the maps that an operation copies between; None where it does anything else."""
     if isinstance(operation, Copy):
-        return _transferred(operation, sequence)
+        return None if operation.lines is not None else _transferred(operation, sequence)
     if isinstance(operation, Pooling) and is_identity(operation):
         return operation.ifm, operation.ofm
     return None
@@ -148,7 +148,8 @@ def is_identity(operation: Operation) -> bool:
 def _stays_in_place(operation: Operation) -> bool:
     if isinstance(operation, Copy):
         places = operation.source_offset_bytes, operation.destination_offset_bytes
-        return operation.source == operation.destination and places[0] == places[1]
+        same = operation.source == operation.destination and places[0] == places[1]
+        return same and operation.lines is None
     return is_identity(operation) and maps_read(operation)[0].view == operation.ofm.view
 
 
@@ -240,7 +241,7 @@ def _writes(operation: Operation, here: Map) -> bool:
 
 def _reads(operation: Operation, here: Map) -> bool:
     if isinstance(operation, Copy):
-        return operation.source == here.tensor
+        return here.tensor in tensors_read(operation)
     return any(map_.tensor == here.tensor and _touches(map_, here) for map_ in maps_read(operation))
 
 

@@ -25,6 +25,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Tensor,
     maps_read,
+    tensors_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 
@@ -230,7 +231,8 @@ class Orientation:
 
 def _seen(operation: Operation) -> _Seen:
     if isinstance(operation, Copy):
-        return ((operation.source, None), (operation.destination, None))
+        tensors = *tensors_read(operation), operation.destination
+        return tuple([(tensor, None) for tensor in tensors])
     return tuple([(map_.tensor, map_) for map_ in (*maps_read(operation), operation.ofm)])
 
 

@@ -19,6 +19,7 @@ from mizzen.targets.ethos_u.generator.emit.steps import (
     ChainStep,
     CoreConstants,
     KernelStep,
+    NamedLines,
     Purpose,
     QueuedStep,
     Step,
@@ -35,6 +36,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Elementwise,
     Fetch,
     Issue,
+    Lines,
     Map,
     MatrixProduct,
     Operation,
@@ -47,7 +49,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
     WeightPart,
     links_of,
-    maps_read,
+    tensors_read,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import (
     SLOT_BYTES,
@@ -72,6 +74,7 @@ TRANSFER_ALIGNMENT_BYTES = {Arch.U55: 16, Arch.U65: 1, Arch.U85: 1}
 """Of both addresses and the length of a transfer between memories.
 
 Ref: Vela 5.2.0, register_command_stream_util.py, check_dma_op."""
+INDEX_BYTES = 4
 NO_STREAM = Stream(RegionIndex.READ_ONLY, 0, 0)
 
 
@@ -125,12 +128,7 @@ class _Planner:
             if isinstance(item, Fetch):
                 continue
             operation = self._operation(item)
-            read = (
-                (operation.source,)
-                if isinstance(operation, Copy)
-                else tuple(map_.tensor for map_ in maps_read(operation))
-            )
-            for tensor in read:
+            for tensor in tensors_read(operation):
                 data = tensors[tensor].data
                 if tensors[tensor].role is Role.CONSTANT and data is not None:
                     offset = self._constants.offset_of(data.tobytes())
@@ -196,13 +194,20 @@ class _Planner:
         target = self._addresses.place(operation.destination, operation.origin)
         first = source.offset_bytes + operation.source_offset_bytes
         to = target.offset_bytes + operation.destination_offset_bytes
-        length = self._copied_bytes(operation)
+        lines = operation.lines
+        lengths = operation.spans_bytes if lines else (self._copied_bytes(operation),) * 2
         return TransferStep(
             Purpose.COPY,
             operation.origin,
-            Stream(source.region, first, length),
-            Stream(target.region, to, length),
+            Stream(source.region, first, lengths[0]),
+            Stream(target.region, to, lengths[1]),
+            None if lines is None else self._named(operation, lines),
         )
+
+    def _named(self, operation: Copy, lines: Lines) -> NamedLines:
+        place = self._addresses.place(lines.indices, operation.origin)
+        start, length = place.offset_bytes + lines.offset_bytes, INDEX_BYTES * lines.count
+        return NamedLines(Stream(place.region, start, length), operation.length_bytes, lines)
 
     def _copied_bytes(self, operation: Copy) -> int:
         """Return the bytes to copy: after the end of a tensor there is room up to the alignment.

@@ -12,12 +12,19 @@ import numpy as np
 
 from mizzen.targets.ethos_u.generator.emit.located import Located
 from mizzen.targets.ethos_u.generator.emit.registers import Setting
-from mizzen.targets.ethos_u.generator.emit.steps import INTERNAL, Stream, TransferStep
+from mizzen.targets.ethos_u.generator.emit.steps import (
+    INTERNAL,
+    NamedLines,
+    Stream,
+    TransferStep,
+)
 from mizzen.targets.ethos_u.generator.operations import Kernel, Shape
 from mizzen.targets.ethos_u.generator.shared_buffer import core_of
 from mizzen.targets.ethos_u.machine.commands_values import (
     ActivationType,
+    DmaIndexModeU85,
     DmaRegionMode,
+    DmaStrideMode,
     Precision,
 )
 from mizzen.targets.ethos_u.machine.config import Accelerator
@@ -31,6 +38,9 @@ PRECISION = {1: Precision.B8, 2: Precision.B16, 4: Precision.B32, 8: Precision.B
 
 def of_transfer(step: TransferStep, accelerator: Accelerator) -> Iterator[Setting]:
     """Return the registers of a transfer."""
+    if step.named is not None:
+        yield from _of_lines(step, step.named)
+        return
     yield "SET_DMA0_SRC_REGION", (step.source.region, DmaRegionMode.EXTERNAL)
     yield "SET_DMA0_SRC", (step.source.offset_bytes,)
     target = step.destination
@@ -42,6 +52,24 @@ def of_transfer(step: TransferStep, accelerator: Accelerator) -> Iterator[Settin
         yield "SET_DMA0_DST_REGION", (target.region, DmaRegionMode.EXTERNAL)
         yield "SET_DMA0_DST", (target.offset_bytes,)
     yield "SET_DMA0_LEN", (step.source.length_bytes,)
+
+
+def _of_lines(step: TransferStep, named: NamedLines) -> Iterator[Setting]:
+    """Return the registers of a transfer of lines, of which U85 takes one side by index."""
+    lines, by = named.lines, (DmaIndexModeU85.DISABLED, DmaIndexModeU85.ENABLED)
+    source, destination = by[not lines.scatters], by[lines.scatters]
+    external, strides = DmaRegionMode.EXTERNAL, lines.strides_bytes
+    yield "SET_DMA0_SRC_REGION", (step.source.region, external, DmaStrideMode.D2, source)
+    yield "SET_DMA0_SRC", (step.source.offset_bytes,)
+    yield "SET_DMA0_SRC_STRIDE0", (strides[0],)
+    yield "SET_DMA0_DST_REGION", (step.destination.region, external, destination)
+    yield "SET_DMA0_DST", (step.destination.offset_bytes,)
+    yield "SET_DMA0_DST_STRIDE0", (strides[1],)
+    yield "SET_DMA0_LEN", (named.length_bytes,)
+    yield "SET_DMA0_SIZE0", (lines.count,)
+    yield "SET_DMA0_IDX_REGION", (named.indices.region,)
+    yield "SET_DMA0_IDX", (named.indices.offset_bytes,)
+    yield "SET_DMA0_IDX_MAX", (lines.greatest,)
 
 
 def map_settings(prefix: str, map_: Located) -> Iterator[Setting]:

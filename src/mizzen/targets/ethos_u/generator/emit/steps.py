@@ -17,6 +17,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Convolution,
     Elementwise,
     Kernel,
+    Lines,
     MatrixProduct,
     Pooling,
     Resize,
@@ -255,19 +256,34 @@ class Purpose(Enum):
     COPY = "copy"
 
 
+@dataclass(frozen=True, slots=True)
+class NamedLines:
+    """Lines of a transfer of which those of one side are named by indices, which lie somewhere."""
+
+    indices: Stream
+    length_bytes: int
+    lines: Lines
+
+
 @dataclass(frozen=True)
 class TransferStep:
-    """A transfer of bytes."""
+    """A transfer of bytes.
+
+    source, destination  all bytes that it may touch
+    named                the lines that it moves; None for one piece
+    """
 
     purpose: Purpose
     origin: Origin
     source: Stream
     destination: Stream
+    named: NamedLines | None = None
 
     @cached_property
     def reads(self) -> tuple[Access, ...]:
         """What it reads."""
-        return (_access(self.source),)
+        source = _access(self.source)
+        return (source,) if self.named is None else (source, _access(self.named.indices))
 
     @cached_property
     def writes(self) -> tuple[Access, ...]:

@@ -167,7 +167,10 @@ def renumbered(operation: NpuOperation, places: Mapping[int, int]) -> NpuOperati
     """Return an operation on tensors of other indices."""
     if isinstance(operation, Copy):
         source, destination = places[operation.source], places[operation.destination]
-        return replace(operation, source=source, destination=destination)
+        lines = operation.lines
+        if lines is not None:
+            lines = replace(lines, indices=places[lines.indices])
+        return replace(operation, source=source, destination=destination, lines=lines)
     assert not isinstance(operation, Chain), "rules make no chains"
     return with_maps(operation, lambda map_: _elsewhere(map_, places))
 

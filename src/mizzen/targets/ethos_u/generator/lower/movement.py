@@ -195,7 +195,7 @@ def gather(site: Site) -> Node:
     assert isinstance(operation, Gather)
     source = operation.operand
     indices = numbers(operation.indices).reshape(operation.indices.shape)
-    runs = [(batch, *run) for batch, row in enumerate(indices.tolist()) for run in _runs(row)]
+    runs = [(batch, *run) for batch, row in enumerate(indices.tolist()) for run in runs_of(row)]
     need(len(runs) <= MOST_COPIES, f"its indices are {len(runs)} runs")
     need(not site.steps, "its result is only moved")
 
@@ -210,7 +210,7 @@ def gather(site: Site) -> Node:
     return Node(site.value, (source,), (operation,), emit)
 
 
-def _runs(row: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+def runs_of(row: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
     """Return runs of indices at one distance: place, first, distance, how many."""
     start = 0
     while start < len(row):

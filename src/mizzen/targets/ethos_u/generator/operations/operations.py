@@ -304,8 +304,30 @@ class Elementwise:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines that a transfer of U85 moves; integers of 32 bits name those of one side.
+
+    indices        tensor in which these are from `offset_bytes` on, one behind the other
+    count          lines
+    strides_bytes  between lines of the source, and of the destination
+    greatest       index
+    scatters       whether lines of the destination are named, not of the source
+    """
+
+    indices: int
+    offset_bytes: int
+    count: int
+    strides_bytes: tuple[int, int]
+    greatest: int
+    scatters: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Copy:
-    """A transfer of `length_bytes` contiguous bytes from one tensor into another."""
+    """A transfer of `length_bytes` contiguous bytes from one tensor into another.
+
+    lines  of so many bytes each that are moved one by one; None for one piece
+    """
 
     origin: Origin
     source: int
@@ -313,6 +335,25 @@ class Copy:
     destination: int
     destination_offset_bytes: int
     length_bytes: int
+    lines: Lines | None = None
+
+    @property
+    def moved_bytes(self) -> int:
+        """All bytes that are moved."""
+        return self.length_bytes * (1 if self.lines is None else self.lines.count)
+
+    @property
+    def spans_bytes(self) -> tuple[int, int]:
+        """Bytes of source and of destination between the first and the last that it may touch."""
+        if self.lines is None:
+            return self.length_bytes, self.length_bytes
+        last = self.lines.greatest, self.lines.count - 1
+        places = last[::-1] if self.lines.scatters else last
+        source, destination = (
+            place * stride + self.length_bytes
+            for place, stride in zip(places, self.lines.strides_bytes, strict=True)
+        )
+        return source, destination
 
 
 Computation = Convolution | MatrixProduct | Pooling | Resize | Elementwise
@@ -387,7 +428,8 @@ def maps_read(operation: Operation) -> tuple[Map, ...]:
 def tensors_read(operation: Operation) -> tuple[int, ...]:
     """Return the indices of the tensors that an operation reads."""
     if isinstance(operation, Copy):
-        return (operation.source,)
+        lines = operation.lines
+        return (operation.source,) if lines is None else (operation.source, lines.indices)
     convolution = convolution_of(operation)
     written = convolution.written if convolution else None
     streams = (written.tensor,) if written else ()

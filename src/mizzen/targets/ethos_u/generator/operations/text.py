@@ -203,7 +203,16 @@ class SequenceText:
     def _copy(self, copy: Copy) -> list[str]:
         target = f"{self._names[copy.destination]}@{copy.destination_offset_bytes}"
         source = f"{self._names[copy.source]}@{copy.source_offset_bytes}"
-        return [target, "=", f"COPY({source})", f"{{length_bytes = {copy.length_bytes}}}"]
+        length = f"length_bytes = {copy.length_bytes}"
+        if copy.lines is None:
+            return [target, "=", f"COPY({source})", f"{{{length}}}"]
+        lines = copy.lines
+        kind = "SCATTER" if lines.scatters else "GATHER"
+        indices = f"{self._names[lines.indices]}@{lines.offset_bytes}"
+        steps = "x".join(map(str, lines.strides_bytes))
+        said = f"{length}, count = {lines.count}, strides_bytes = {steps}"
+        braces = f"{{{said}, greatest = {lines.greatest}}}"
+        return [target, "=", f"{kind}({source}, {indices})", braces]
 
     def _call(self, operation: Computation) -> str:
         match operation:

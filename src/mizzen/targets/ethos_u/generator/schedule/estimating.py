@@ -49,7 +49,7 @@ class Estimator:
         layouts  of the tensors of its maps, each input's, then the output's; None for any
         """
         if isinstance(operation, Copy):
-            return 2 * operation.length_bytes / self._machine.cache.bytes_per_cycle
+            return 2 * operation.moved_bytes / self._machine.cache.bytes_per_cycle
         accelerator = self._machine.accelerator
         facts, demand = facts_of(operation, accelerator), demand_on(operation, accelerator)
         shapes = (*facts.inputs, facts.stored_shape)

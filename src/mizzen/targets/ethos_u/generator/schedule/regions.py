@@ -103,7 +103,11 @@ def _reading(operation: Operation, tensor: int, instead: int) -> Operation:
     if tensor not in tensors_read(operation):
         return operation
     if isinstance(operation, Copy):
-        return replace(operation, source=instead)
+        lines = operation.lines
+        if lines is not None and lines.indices == tensor:
+            lines = replace(lines, indices=instead)
+        source = instead if operation.source == tensor else operation.source
+        return replace(operation, source=source, lines=lines)
 
     def moved(map_: Map) -> Map:
         if map_.tensor != tensor:

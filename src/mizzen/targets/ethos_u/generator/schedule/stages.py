@@ -125,7 +125,7 @@ def _job(unit: Unit, costs: Costs) -> Job:
     operation = costs.sequence.operations[unit.operation]
     if isinstance(operation, Copy):
         bus = costs.machine.arena
-        cycles = bus.read_latency_cycles + operation.length_bytes / bus.bytes_per_cycle
+        cycles = bus.read_latency_cycles + operation.moved_bytes / bus.bytes_per_cycle
         return Job(None, None, moved_cycles=cycles)
     in_place = unit.in_place.best if unit.in_place else None
     if unit.staged is None or convolution_of(operation) is None:

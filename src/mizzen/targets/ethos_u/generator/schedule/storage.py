@@ -14,6 +14,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Role,
     Sequence,
     maps_read,
+    tensors_read,
 )
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts
@@ -99,7 +100,8 @@ def free_tensors(sequence: Sequence) -> list[bool]:
     free = [tensor.layout is None and tensor.role is Role.SCRATCH for tensor in sequence.tensors]
     for operation in sequence.operations:
         if isinstance(operation, Copy):
-            free[operation.source] = free[operation.destination] = False
+            for tensor in (*tensors_read(operation), operation.destination):
+                free[tensor] = False
             continue
         for map_ in (*maps_read(operation), operation.ofm):
             if not _takes_bricks(map_, sequence.tensors[map_.tensor].dtype.itemsize):

@@ -51,6 +51,7 @@ from mizzen.targets.ethos_u.judge.witness.witness import (
     SaidConvolution,
     SaidElementwise,
     SaidKernel,
+    SaidLines,
     SaidMap,
     SaidMatrixProduct,
     SaidNumber,
@@ -326,8 +327,11 @@ def _channels(said: SaidChannels, *read: np.ndarray[Any, np.dtype[np.int64]]) ->
 
 
 def _transfer(said: SaidTransfer, read: Dma, program: Program) -> Fields:
-    yield Field("transfer by indices", None, read.indices)
-    yield Field("runs", (1, 1), (read.rows, read.planes))
+    if said.lines is None:
+        yield Field("transfer by indices", None, read.indices)
+        yield Field("runs", (1, 1), (read.rows, read.planes))
+    else:
+        yield from _lines(said.lines, read, program)
     spaces = read.source.space, read.destination.space
     yield Field("memories", (Space.EXTERNAL, Space.EXTERNAL), spaces)
     to = read.destination.region, read.destination.offset
@@ -337,6 +341,31 @@ def _transfer(said: SaidTransfer, read: Dma, program: Program) -> Fields:
     fits = said.length_bytes <= read.length <= said.most_bytes
     yield Field("length", said.length_bytes, said.length_bytes if fits else read.length)
     if said.constant is not None:
-        start, stop = read.source.offset, read.source.offset + len(said.constant)
-        data = program.constants.get(read.source.region)
-        yield Field("bytes", said.constant, None if data is None else data[start:stop])
+        place = read.source.region, read.source.offset
+        yield Field("bytes", said.constant, _bytes_at(program, place, len(said.constant)))
+
+
+def _lines(said: SaidLines, read: Dma, program: Program) -> Fields:
+    yield Field("runs", (said.count, 1), (read.rows, read.planes))
+    strides = read.source.row_stride, read.destination.row_stride
+    yield Field("distances of lines", said.strides, strides)
+    indices = read.indices
+    if indices is None:
+        yield Field("transfer by indices", True, False)
+        return
+    yield Field("side that is named", said.scatters, indices.scatters)
+    yield Field("greatest index", said.greatest, indices.greatest)
+    place = indices.stream.region, indices.stream.offset
+    if said.indices is not None:
+        yield Field("indices", said.indices, place)
+    if said.constant is not None:
+        found = _bytes_at(program, place, len(said.constant))
+        yield Field("numbers of indices", said.constant, found)
+
+
+def _bytes_at(
+    program: Program, place: tuple[int, int], length: int
+) -> npt.NDArray[np.uint8] | None:
+    region, start = place
+    data = program.constants.get(region)
+    return None if data is None else data[start : start + length]

@@ -272,6 +272,23 @@ class SaidResize:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SaidLines:
+    """Lines of a transfer, of which those of one side are named by indices.
+
+    indices   region and offset; None for constants
+    constant  the indices, where they are such
+    strides   bytes between lines of the source, and of the destination
+    """
+
+    indices: tuple[int, int] | None
+    constant: npt.NDArray[np.uint8] | None
+    count: int
+    strides: tuple[int, int]
+    greatest: int
+    scatters: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SaidTransfer:
     """A transfer.
 
@@ -280,6 +297,7 @@ class SaidTransfer:
                   operations that read it say
     destination   region and offset
     length_bytes  to transfer at least, and `most_bytes` at most: up to the next alignment
+    lines         of so many bytes each; None for one piece
     """
 
     origin: Origin
@@ -288,6 +306,7 @@ class SaidTransfer:
     destination: tuple[int, int]
     length_bytes: int
     most_bytes: int
+    lines: SaidLines | None = None
 
 
 SaidOperation = SaidConvolution | SaidMatrixProduct | SaidPooling | SaidElementwise | SaidResize
