@@ -18,7 +18,7 @@ import numpy as np
 from mizzen.graph import DType, Operation, Value
 from mizzen.ops.reduction import ReduceMax, ReduceMin, ReduceSum, Reduction
 from mizzen.targets.ethos_u.generator.lower.carrying import INT32, product
-from mizzen.targets.ethos_u.generator.lower.context import NO_ORDERS, Emitter, Node, Orders
+from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
 from mizzen.targets.ethos_u.generator.lower.elementwise import (
     LEFT_SHIFT,
     Operand,
@@ -26,7 +26,6 @@ from mizzen.targets.ethos_u.generator.lower.elementwise import (
     whole,
 )
 from mizzen.targets.ethos_u.generator.lower.finish import Finish, is_alone, plain
-from mizzen.targets.ethos_u.generator.lower.movement import lies
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.views import MOST, View, planes, rows
@@ -41,7 +40,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Pooling,
     Scale,
 )
-from mizzen.targets.ethos_u.machine.commands_values import Arch, ElementwiseMode, PoolingMode
+from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, PoolingMode
 
 Windows = tuple[View, View, Kernel]
 """What a window goes over, what it gives, and the window."""
@@ -330,10 +329,9 @@ def extreme(site: Site) -> Node:
         if not pooled:
             _halved(emitter, site, mode, view, target, axis)
             return
-        view, target, place = _with_depth(view, target, axis, site.arch)
-        if site.arch is Arch.U85:
-            view, target, place = _without_ones(view, target, place)
-        for one, made, kernel in windows_of(emitter, site, view, target, [place]):
+        if axis == len(view.shape) - 1:
+            view, target = _deeper(view), _deeper(target)
+        for one, made, kernel in windows_of(emitter, site, view, target, [axis]):
             emitter.operations.append(
                 Pooling(
                     site.origin,
@@ -346,58 +344,7 @@ def extreme(site: Site) -> Node:
                 )
             )
 
-    orders = _in_rows(source, axis) if pooled and site.arch is Arch.U85 else NO_ORDERS
-    return site.node((source,), write, orders=orders)
-
-
-FEWEST_BESIDE = 8
-"""Results beside each other from which it is better that a window goes over pixels: else the array
-has work for one channel of 16."""
-
-
-def _in_rows(source: Value, axis: int) -> Orders:
-    """Return the order of axes in which a window over one of them sees pixels, if it is another."""
-    seen = lies(source)
-    kept = [place for place in range(len(source.shape)) if place != axis]
-    beside = kept[-1] if kept else axis
-    deep = seen is not None and seen.strides[axis] != 1 and source.shape[axis] > 1
-    if deep or source.shape[beside] < FEWEST_BESIDE:
-        return NO_ORDERS
-    return {source: (*kept[:-1], axis, beside)}
-
-
-def _with_depth(view: View, target: View, axis: int, arch: Arch) -> tuple[View, View, int]:
-    """Return both views with an axis last that is not reduced, and which one is.
-
-    Where the last one is, it is another along which elements lie beside each other, or a new one.
-    """
-    last = len(view.shape) - 1
-    if axis != last:
-        return view, target, axis
-    depths = [
-        place
-        for place in range(last)
-        if view.shape[place] > 1 and view.strides[place] == 1 and target.strides[place] == 1
-    ]
-    if arch is not Arch.U85 or not depths:
-        return _deeper(view), _deeper(target), axis
-    axes = [*(place for place in range(last + 1) if place != depths[0]), depths[0]]
-    return view.permuted(axes), target.permuted(axes), last - 1
-
-
-def _without_ones(view: View, target: View, axis: int) -> tuple[View, View, int]:
-    """Return both views without axes of one element, and which one is reduced.
-
-    The last one stays, and the one that is reduced.
-    """
-    last = len(view.shape) - 1
-    kept = [place for place in range(last) if place == axis or view.shape[place] > 1]
-    shape = [view.shape[place] for place in (*kept, last)]
-    made = [1 if place == axis else view.shape[place] for place in (*kept, last)]
-    seen, written = view.reshaped(shape), target.reshaped(made)
-    assert seen is not None
-    assert written is not None
-    return seen, written, kept.index(axis)
+    return site.node((source,), write)
 
 
 def _deeper(view: View) -> View:

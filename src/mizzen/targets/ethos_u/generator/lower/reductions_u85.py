@@ -6,20 +6,21 @@ Ref: registers of Ethos-U85, POOL.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from mizzen.graph import DType, Operation, Value
 from mizzen.ops.reduction import ReduceAll, ReduceAny, ReduceMax, ReduceMin, Reduction
 from mizzen.ops.tensor import Argmax
 from mizzen.targets.ethos_u.generator.lower.argmax import MOST_PLACES
-from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
+from mizzen.targets.ethos_u.generator.lower.context import NO_ORDERS, Emitter, Node, Orders
 from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE, is_alone, plain
+from mizzen.targets.ethos_u.generator.lower.movement import lies
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero, rule_u85
-from mizzen.targets.ethos_u.generator.lower.reductions import Windows, window, windows_of
+from mizzen.targets.ethos_u.generator.lower.reductions import Windows
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.truths_u85 import stored_as
-from mizzen.targets.ethos_u.generator.lower.views import MOST, View, pixels
+from mizzen.targets.ethos_u.generator.lower.views import MOST, View, pixels, planes
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Kernel,
@@ -36,6 +37,10 @@ from mizzen.targets.ethos_u.machine.commands_values import (
 NARROW = (DType.BOOL, DType.INT8, DType.INT16)
 PLACE = Scale(1, 16)
 """Places are given in units of 1 / 65,536."""
+
+FEWEST_BESIDE = 8
+"""Results beside each other from which it is better that they are channels: else the array has work
+for one channel of 16."""
 
 POOLS: dict[type[Operation], PoolingMode | PoolingModeU85] = {
     ReduceAll: PoolingModeU85.MIN,
@@ -107,27 +112,62 @@ def extreme(site: Site) -> Node:
                 )
             )
 
-    return site.node((source,), write, found.operations)
+    return site.node((source,), write, found.operations, orders=_in_rows(found))
 
 
 def _windows(emitter: Emitter, site: Site, found: Reduced, target: View) -> Iterator[Windows]:
-    """Return the windows: rows or columns of an image as it lies, or rows of its three parts."""
-    view, shape = emitter.read(found.source), found.shape
-    single = found.end - found.first == 1 < len(view.shape) - found.first
-    if single and prod(view.shape[:-3]) == 1 and window(view.shape, [found.first]) is not None:
-        yield from windows_of(emitter, site, view, target, [found.first])
-        return
-    seen = view.reshaped(shape)
-    if seen is None or not pixels(seen):
-        seen = emitter.copied(view, site.origin).reshaped(shape)
-    made = target.reshaped((shape[0], 1, shape[2]))
+    """Return windows of one row or one column, with what lies beside each other as channels."""
+    shape = found.source.shape
+    before, count, behind = shape[: found.first], found.shape[1], shape[found.end :]
+    view = emitter.read(found.source)
+    seen = view.reshaped((*before, count, *behind))
+    if seen is None:
+        seen = emitter.copied(view, site.origin).reshaped((*before, count, *behind))
+    made = target.reshaped((*before, 1, *behind))
     assert seen is not None
-    places = made or emitter.tensor("extremes", (shape[0], 1, shape[2]), emitter.dtype(target))
-    yield seen, places, Kernel(1, shape[1])
+    places = made or emitter.tensor("extremes", (*before, 1, *behind), emitter.dtype(target))
+    for one, place in planes(*_with_depth(seen, places, found.first)):
+        axis = 0 if one.shape[1] == place.shape[1] else 1
+        yield one, place, Kernel(one.shape[0], 1) if axis == 0 else Kernel(1, one.shape[1])
     if made is None:
         shaped = places.reshaped(target.shape)
         assert shaped is not None
         emitter.copy(shaped, target, site.origin)
+
+
+def _with_depth(view: View, target: View, axis: int) -> tuple[View, View]:
+    """Return both views with a depth that is not reduced last, and what is reduced before it.
+
+    It is an axis along which elements lie beside each other, or a new one.
+    """
+    others = [place for place in range(len(view.shape)) if place != axis]
+    depths = [
+        place
+        for place in others
+        if view.shape[place] > 1 and view.strides[place] == 1 and target.strides[place] == 1
+    ]
+    if not depths:
+        axes = [*others, axis]
+        return _deeper(view.permuted(axes)), _deeper(target.permuted(axes))
+    axes = [*(place for place in others if place != depths[0]), axis, depths[0]]
+    return view.permuted(axes), target.permuted(axes)
+
+
+def _deeper(view: View) -> View:
+    return replace(view, shape=(*view.shape, 1), strides=(*view.strides, 1))
+
+
+def _in_rows(found: Reduced) -> Orders:
+    """Return the order of axes in which windows see channels, if what is reduced lies there."""
+    shape, seen = found.source.shape, lies(found.source)
+    others = [place for place in range(len(shape)) if place != found.first]
+    longer = [place for place in others if shape[place] > 1]
+    single = found.end - found.first == 1
+    beside = longer[-1] if longer else found.first
+    deep = seen is not None and seen.strides[found.first] != 1
+    if deep or not single or shape[beside] < FEWEST_BESIDE:
+        return NO_ORDERS
+    return {found.source: (*(place for place in others if place != beside), found.first, beside)}
 
 
 @rule_u85(Argmax)
