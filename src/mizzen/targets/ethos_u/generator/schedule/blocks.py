@@ -85,6 +85,8 @@ def legal(demand: AnyDemand, shape: Shape, part_kernel: bool, accelerator: Accel
     steps, largest = sides_of(demand, accelerator)
     if isinstance(demand, DemandU85):
         sides = [_shortest(*side) for side in zip(shape, steps, largest, strict=True)]
+        deep = _shortest(shape[2], math.lcm(steps[2], DEPTH_STEP), largest[2])
+        sides[2] = np.union1d(deep, sides[2][-1:])
     else:
         sides = [
             np.arange(step, min(most, rounded(size, step)) + 1, step)

@@ -50,15 +50,22 @@ def _computed(shape: Shape, unit: Shape) -> int:
 
 
 def steps_u85(demand: DemandU85, unit: Unit) -> Shape:
-    """Return what height, width and depth of a block are multiples of."""
-    height, width, _ = unit.shape
+    """Return what height, width and depth of a block are multiples of.
+
+    Of what is stored in bricks, the axis that becomes depth must have whole ones.
+    """
+    steps = list(unit.shape)
     match demand.work:
         case Work.RESIZE:
-            return 1, width, BRICK_CHANNELS
+            steps[0], steps[2] = 1, BRICK_CHANNELS
         case Work.ELEMENTWISE:
-            return height, width, BRICK_CHANNELS
+            steps[2] = BRICK_CHANNELS
         case _:
-            return unit.shape
+            pass
+    if demand.bricks and demand.order.transpose is not TransposeU85.HWC:
+        axis = PERMUTATIONS[demand.order.transpose][2]
+        steps[axis] = math.lcm(steps[axis], BRICK_CHANNELS)
+    return steps[0], steps[1], steps[2]
 
 
 def fits_u85(
@@ -71,7 +78,8 @@ def fits_u85(
     unit = unit_of(demand, array)
     sides, most = np.array(steps_u85(demand, unit)), np.array(LARGEST_BLOCK_U85)
     legal = ((blocks % sides == 0) & (blocks > 0) & (blocks <= most)).all(axis=1)
-    legal &= _is_storable(demand, blocks)
+    if demand.order.reverse is ReverseU85.C:
+        legal &= blocks[:, 2] == BRICK_CHANNELS
     match demand.work:
         case Work.ELEMENTWISE:
             return legal & _fits_elementwise(demand, blocks, unit, array)
@@ -83,28 +91,21 @@ def fits_u85(
             return legal & _fits_rows(demand, blocks, unit, array)
 
 
-def _is_storable(demand: DemandU85, blocks: Ints) -> npt.NDArray[np.bool_]:
-    """Whether what is stored has whole bricks, which the axis that becomes depth must give."""
-    legal = np.ones(len(blocks), np.bool_)
-    if demand.bricks and demand.order.transpose is not TransposeU85.HWC:
-        depth = PERMUTATIONS[demand.order.transpose][2]
-        legal &= blocks[:, depth] % BRICK_CHANNELS == 0
-    if demand.order.reverse is ReverseU85.C:
-        legal &= blocks[:, 2] == BRICK_CHANNELS
-    return legal
-
-
 def _fits_jobs(
     demand: DemandU85, blocks: Ints, part_kernel: bool, unit: Unit, array: Array
 ) -> npt.NDArray[np.bool_]:
+    """Whether two blocks have room; where not even the least two have, whether one has."""
     slab = demand.slab(part_kernel, unit, array)
     assert slab is not None
-    granule = unit.granule(slab * demand.ifm_bytes)
-    depth = min(slab, demand.ifm[2])
-    inputs = _input_bytes(demand, blocks[:, 0], blocks[:, 1], depth, granule)
-    return (2 * inputs <= array.ifm_bytes) & (
-        2 * _accumulator_bytes(demand, blocks) <= array.acc_bytes
-    )
+    granule, depth = unit.granule(slab * demand.ifm_bytes), min(slab, demand.ifm[2])
+
+    def holds(number: int, held: Ints) -> npt.NDArray[np.bool_]:
+        inputs = _input_bytes(demand, held[:, 0], held[:, 1], depth, granule)
+        sums = _accumulator_bytes(demand, held)
+        return (number * inputs <= array.ifm_bytes) & (number * sums <= array.acc_bytes)
+
+    least = np.array([steps_u85(demand, unit)], np.int64)
+    return holds(2 if holds(2, least).all() else 1, blocks)
 
 
 def _fits_rows(demand: DemandU85, blocks: Ints, unit: Unit, array: Array) -> npt.NDArray[np.bool_]:
@@ -143,7 +144,9 @@ def _fits_elementwise(
     legal = leaves & shared
     over_depth = [operand for operand in operands if operand[2] != demand.shape[2]]
     if over_depth:
-        legal = shared & (depth >= min(demand.shape[2], LARGEST_BLOCK_U85[2]))
+        legal = shared & (
+            depth >= (demand.shape[2] if demand.shape[2] <= LARGEST_BLOCK_U85[2] else 0)
+        )
     smallest = (blocks[:, :2] <= unit.shape[:2]).all(axis=1)
     for tall, wide, _ in over_depth:
         if wide > 1:

@@ -139,13 +139,12 @@ def subkernel_by_formula(
     halved = 2 if facts.sparse else 1
     match facts.kind:
         case Kind.POOL:
-            slots = float(max(SLOTS, elements) * (facts.input_bits // 2))
-            return slots * plane * deep
+            each = max(SLOTS, elements) * (facts.input_bits // 2) * plane
         case Kind.DEPTHWISE:
-            return np.maximum(least, SLOTS * plane * wide) * (deep * float(up(elements, SLOTS)))
+            each = np.maximum(least, SLOTS * plane * wide) * up(elements, SLOTS)
         case _ if part_kernel:
             steps = up(elements, SLOTS if wide == 1 else SLOTS // 2) * up(channels, INPUT_DEPTH)
-            return np.maximum(least, SLOTS * plane) * steps * deep / halved
+            each = np.maximum(least, SLOTS * plane) * steps
         case _:
-            slot = np.maximum(least, channels // INPUT_DEPTH * plane)
-            return slot * (deep * (elements * wide / halved))
+            each = np.maximum(least, channels // INPUT_DEPTH * plane) * elements * wide
+    return (each * deep / halved).astype(np.float64)
