@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.makers import compile_tflite
+from mizzen.compiler.ethos_u.tflite import compile_network
 from mizzen.compiler.ethos_u.vela.outcome import Generated, report_of
-from mizzen.compiler.proof.options import DEFAULT, OFF, ProofOptions
+from mizzen.compiler.proof.options import DEFAULT, OFF
 from mizzen.conformance.verdict import Verdict
 from mizzen.files import temporary_folder
 from mizzen.frontends.tflite import Model
@@ -48,7 +50,7 @@ class Compiler(Enum):
 
     def compiles_for(self, arch: Arch) -> bool:
         """Whether it knows a family at all. Ref: Vela 5.2.0, OPTIONS.md."""
-        return self in (Compiler.REGOR, Compiler.MIZZEN) or arch is not Arch.U85
+        return self is not Compiler.LEGACY or arch is not Arch.U85
 
 
 LABELS = {
@@ -97,15 +99,17 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
 
 def _own(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
     """Compile by our own rules without a proof: the suite itself is what decides."""
-    return _mizzen(network, name, replace(configuration, generator=Generator.OWN), OFF)
+    own = replace(configuration, generator=Generator.OWN)
+    return _report_of(compile_network(read_network(network, name), own, OFF, None))
 
 
-def _mizzen(
-    network: bytes, name: str, configuration: EthosUConfiguration, proof: ProofOptions = DEFAULT
-) -> Built | NotBuilt:
+def _mizzen(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
     """Compile as `mizzen compile` does, with its proof."""
     model = read_network(network, name)
-    artifact = compile_tflite(model, network, configuration, proof, None)
+    return _report_of(compile_tflite(model, network, configuration, DEFAULT, None))
+
+
+def _report_of(artifact: Artifact) -> Built:
     assert artifact.report is not None
     return Built(artifact.data, _reasons_of(artifact.report))
 

@@ -32,7 +32,6 @@ WHOLE = (
 """Operators that have rules."""
 
 REFUSED = {
-    "abs_1x5x7x9_int32",
     "batch_matmul_int16",
     "batch_matmul_uint8",
     "elu_table_1x5x7x9_int16",
@@ -42,10 +41,6 @@ REFUSED = {
     "log_table_1x5x7x9_uint8",
     "quantize_int32_int16",
     "quantize_int32_int8",
-    "relu6_1x5x7x9_int32",
-    "relu_0_to_1_1x5x7x9_int32",
-    "relu_1x5x7x9_int32",
-    "relu_n1_to_1_1x5x7x9_int32",
     "resize_bilinear_odd_ratio",
     "rsqrt_table_1x5x7x9_uint8",
 }

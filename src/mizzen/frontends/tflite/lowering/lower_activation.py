@@ -61,9 +61,12 @@ def _real_bounds(kind: str) -> tuple[float | None, float | None]:
 
 
 def _between(call: Call, real: tuple[float | None, float | None]) -> Value:
-    call.need_types(*TYPES)
+    dtype = call.need_types(*TYPES, FileType.INT32)
     before, after = call.quantization(call.input(0)), call.quantization(call.output())
     value = call.value()
+    if dtype is FileType.INT32:
+        call.need(before == after, "its output has another quantisation than its input")
+        return _bounded(call, value, real, after)
     if before != after:
         value = rescale(
             call.b,
@@ -78,13 +81,26 @@ def _between(call: Call, real: tuple[float | None, float | None]) -> Value:
     return call.b("CLAMP", value, min_val=low, max_val=high)
 
 
+def _bounded(
+    call: Call, value: Value, real: tuple[float | None, float | None], after: Quantization
+) -> Value:
+    """Keep 32 bits, of which no kernel is known, between bounds: MAXIMUM, MINIMUM."""
+    ones = (1,) * value.type.rank
+    for bound, number, kind in zip(
+        real, bounds_of(real, DType.INT32, after), ("MAXIMUM", "MINIMUM"), strict=True
+    ):
+        if bound is not None:
+            value = call.b(kind, value, call.b.constant(np.full(ones, number), DType.INT32))
+    return value
+
+
 @lowers("RELU6")
 def clamped_to_six(call: Call) -> Value:
     """Between 0 and 6, of the integers as they are: CLAMP.
 
     Kernels for signed integers take both bounds from the input's quantisation and do not rescale.
     """
-    if call.output().type is FileType.UINT8:
+    if call.output().type in (FileType.UINT8, FileType.INT32):
         return _between(call, _real_bounds("RELU6"))
     call.need_types(*TYPES)
     value = call.value()

@@ -100,6 +100,14 @@ def product(call: Call) -> Value:
     return activated(call, value, output)
 
 
+@lowers("DIV")
+def quotient(call: Call) -> Value:
+    """x / y of 32 bits as they are, toward zero: INTDIV. The kernel ends the inference where y is
+    0."""
+    call.need_types(FileType.INT32)
+    return call.b("INTDIV", *_integers(call))
+
+
 @lowers("MAXIMUM", "MINIMUM")
 def extreme(call: Call) -> Value:
     """Greater or lesser of the integers as they are: of each operand RESCALE (to i32, by 1);

@@ -30,6 +30,7 @@ from mizzen.frontends.tflite.lowering.requantization import (
     rescale,
     scale_of,
 )
+from mizzen.frontends.tflite.tflite_tensors import quantization_of
 from mizzen.graph import DType, RoundingMode, Value, integer_range
 
 Floats = npt.NDArray[np.float32]
@@ -148,8 +149,13 @@ def inverse_root(value: int) -> tuple[int, int]:
 
 @lowers("ABS")
 def magnitude(call: Call) -> Value:
-    """The magnitude, in another scale: TABLE; of 16 bits RESCALE (zero point off), ABS, RESCALE."""
-    dtype = call.need_types(*BYTES, FileType.INT16)
+    """The magnitude, in another scale: TABLE; of 16 bits RESCALE (zero point off), ABS, RESCALE;
+    of 32 bits, which are not rescaled, ABS."""
+    dtype = call.need_types(*BYTES, FileType.INT16, FileType.INT32)
+    if dtype is FileType.INT32:
+        same = quantization_of(call.input(0)) == quantization_of(call.output())
+        call.need(same, "its output has another quantisation than its input")
+        return call.b("ABS", call.value())
     x, y = call.quantization(call.input(0)), call.quantization(call.output())
     if dtype is not FileType.INT16:
         return _table(call, _rescaled(call, np.abs(EVERY - x.zero_point)) + y.zero_point)

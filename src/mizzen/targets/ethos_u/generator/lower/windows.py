@@ -14,7 +14,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.graph import Operation, Value
+from mizzen.graph import DType, Operation, Value
 from mizzen.ops.data_layout import Pad
 from mizzen.ops.tensor import (
     Conv2d,
@@ -40,9 +40,12 @@ from mizzen.targets.ethos_u.generator.operations import (
     Kernel,
     Map,
 )
-from mizzen.targets.ethos_u.machine.commands_values import AccFormat
+from mizzen.targets.ethos_u.machine.commands_values import AccFormat, Arch
 
 Weights = npt.NDArray[np.int16]
+
+MOST_SHORT_MULTIPLIER = (1 << 15) - 1
+"""Of scale records where accumulators have 48 bits. Ref: scale records of Ethos-U85."""
 
 LONGEST_DILATION = 2
 TALLEST_KERNEL, LARGEST_KERNEL = 64, 64 * 64
@@ -283,12 +286,28 @@ def padded_by(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """What all parts of one convolution share."""
+    """What all parts of one convolution share. Refused where no accumulators take its sums."""
 
     site: Site
     layer: Layer
     finish: Finish
     scales: ChannelScales
+
+    def __post_init__(self) -> None:
+        assert self.accumulators is not None
+
+    @property
+    def accumulators(self) -> AccFormat:
+        """Wide ones for 16 bits; on U85 these have short multipliers, others are of 32 bits."""
+        if self.layer.source.dtype is not DType.INT16:
+            return AccFormat.I32
+        is_long = int(self.scales.multipliers.max()) > MOST_SHORT_MULTIPLIER
+        if not is_long or self.site.arch is not Arch.U85:
+            return AccFormat.I40
+        weights = np.abs(self.layer.weights.astype(np.int64)).sum(axis=(1, 2, 3))
+        most = (weights << 15) + np.abs(self.scales.biases)
+        need(int(most.max()) < 1 << 31, "its sums have more than 32 bits, and its scale 31")
+        return AccFormat.I32
 
     def add(
         self, emitter: Emitter, image: View, made: View, y: Span, x: Span, weights: Weights
@@ -337,7 +356,6 @@ class Stage:
         emitter.operations.append(self._operation(ifm, ofm, Kernel(), self.layer.weights))
 
     def _operation(self, ifm: Map, ofm: Map, kernel: Kernel, weights: Weights) -> Convolution:
-        wide = ifm.dtype.itemsize == 2
         return Convolution(
             self.site.origin,
             ifm,
@@ -348,7 +366,7 @@ class Stage:
             self.finish.activation,
             depthwise=self.layer.depthwise,
             rounding=self.finish.rounding,
-            accumulators=AccFormat.I40 if wide else AccFormat.I32,
+            accumulators=self.accumulators,
         )
 
 
