@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, Function, Kind
 from mizzen.targets.ethos_u.generator.shared_buffer import DEPTH_FIRST_BYTES
-from mizzen.targets.ethos_u.judge.hazards.blocks import Axis, Sliding
+from mizzen.targets.ethos_u.judge.hazards.blocks import Sampled, Sliding
 from mizzen.targets.ethos_u.judge.hazards.maps import Map
 from mizzen.targets.ethos_u.judge.timing import KernelWork
 from mizzen.targets.ethos_u.judge.timing.machine import Machine
 from mizzen.targets.ethos_u.machine.commands_values import AccFormat, UpscaleMode
 
 FUNCTIONS = {"": Function.NONE, "relu": Function.RELU, "table": Function.TABLE}
-ONE = Axis(1, 1, 0, 1)
 
 
 def facts_of_work(work: KernelWork) -> Facts:
     """Return the facts of an operation that was read from registers; without dilation."""
-    window = work.blocks.inputs[0].window
-    y, x = (window.y, window.x) if isinstance(window, Sliding) else (ONE, ONE)
-    return Facts(
+    result, slab = work.blocks.result, DEPTH_FIRST_BYTES // (work.input_bits // 8)
+    facts = Facts(
         kind=Kind(work.kind.value),
-        mode=work.mode,
         shape=work.blocks.shape,
         inputs=tuple(row.map.shape for row in work.blocks.inputs),
         input_bits=work.input_bits,
         output_bits=work.output_bits,
-        kernel=(y.extent, x.extent),
-        strides=(y.stride, x.stride),
-        dilations=(1, 1),
-        pads=(y.pad, x.pad),
-        upscale=UpscaleMode.NONE if y.upscale == 1 else UpscaleMode.NEAREST,
-        accumulators=AccFormat.I40 if work.wide else AccFormat.I32,
         function=FUNCTIONS[work.activation],
-        reserves_second=False,
-        simple=work.simple,
         microblock=work.microblock,
-        slab=DEPTH_FIRST_BYTES // (work.input_bits // 8),
+        slab=work.slab if work.is_u85 else slab,
+        mode=work.mode,
+        accumulators=AccFormat.I40 if work.wide else AccFormat.I32,
+        simple=work.simple,
+        axes=result.axes if result else (0, 1, 2),
+        turned=work.turned,
+        chained=work.chained,
+        sparse=work.sparse,
     )
+    window = work.blocks.inputs[0].window if work.blocks.inputs else None
+    match window:
+        case Sliding(y=y, x=x):
+            return replace(
+                facts,
+                kernel=(y.extent, x.extent),
+                strides=(y.stride, x.stride),
+                pads=(y.pad, x.pad),
+                upscale=UpscaleMode.NONE if y.upscale == 1 else UpscaleMode.NEAREST,
+            )
+        case Sampled(y=y, x=x):
+            return replace(
+                facts,
+                kernel=(y.scale + 1, x.scale + 1),
+                strides=(y.step, x.step),
+                pads=(-y.offset, -x.offset),
+                scales=(y.scale, x.scale),
+            )
+        case _:
+            return facts
 
 
 def traffic_of_work(work: KernelWork, machine: Machine) -> Traffic:
@@ -51,7 +69,7 @@ def traffic_of_work(work: KernelWork, machine: Machine) -> Traffic:
             tuple(row.bytes_ for row in work.streams if row.what == what)
             for what in ("weights", "scales")
         )
-        constants = Constants(bus, weights, scales)
+        constants = Constants(bus, weights, scales, work.fast_weights)
     reads = tuple(_stored(row.map, machine) for row in work.blocks.inputs)
     return Traffic(reads, _stored(work.blocks.result.map, machine), constants)
 

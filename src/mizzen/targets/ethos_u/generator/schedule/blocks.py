@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.diagnostics import fail
 from mizzen.targets.ethos_u.generator.operations import Blocking, Blockwise, Shape
 from mizzen.targets.ethos_u.generator.schedule.facts import (
     ALONE,
@@ -61,9 +62,17 @@ class Candidates:
 def possible(
     facts: Facts, demand: AnyDemand, part_kernel: bool, accelerator: Accelerator
 ) -> Blocks:
-    """Return the legal blocks of an operation that its weights are in order for."""
+    """Return the legal blocks of an operation that its weights are in order for. E286 for none."""
     every = legal(demand, facts.shape, part_kernel, accelerator)
-    return every if facts.block_depth is None else every[every[:, 2] == facts.block_depth]
+    if facts.block_depth is not None:
+        every = every[every[:, 2] == facts.block_depth]
+    if not len(every):
+        raise fail(
+            "E286",
+            f"an operation must have a block that the memories of {accelerator.name} hold, and a "
+            f"{facts.kind.value} of {' x '.join(map(str, facts.shape))} has none",
+        )
+    return every
 
 
 def traversals(facts: Facts, demand: AnyDemand) -> tuple[bool, ...]:
