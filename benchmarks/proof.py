@@ -20,10 +20,10 @@ for each family, in streams and in constants alike:
 `check_refused`            how many of them cannot be loaded, or are not sound for `mizzen check`
 `check_accepts_what_run_refuses`
 
-Our own code is proved, for U55 and U65, or with ``--generator vela`` Vela's, for U85 too. Mistakes
-are those of `proof_mistakes`. Whether one changes an output is asked of `--inputs` random
-inputs, whatever the proof says; with `--log FILE` the answers are kept there, and a second run only
-proves. Networks are those of the folder that MIZZEN_MODELS names.
+Our own code is proved, or with ``--generator vela`` Vela's. Mistakes are those of `proof_mistakes`.
+Whether one changes an output is asked of `--inputs` random inputs, whatever the proof says; with
+`--log FILE` the answers are kept there, and a second run only proves. Networks are those of the
+folder that MIZZEN_MODELS names.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ DIGITS_AND = ("digits", "hello_world_int8", "micro_speech_quantized", "ad01_int8
 
 FAMILIES = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-n78-4tops-4ple")
 ACCELERATORS = {
-    "own": ("ethos-u55-128", "ethos-u65-256"),
+    "own": ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"),
     "vela": ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"),
 }
 """By whose code is proved."""
@@ -203,6 +203,7 @@ TIMES = 5
 def plants(
     generator: str,
     names: Sequence[str],
+    accelerators: Sequence[str],
     count: int,
     inputs: int,
     seed: int,
@@ -214,7 +215,7 @@ def plants(
     said  is told what became of them
     """
     known = Log(log)
-    places = [(name, row) for name in names for row in ACCELERATORS[generator]]
+    places = [(name, row) for name in names for row in accelerators or ACCELERATORS[generator]]
     kinds: Counter[tuple[str, str]] = Counter()
     for name, accelerator in places:
         case = CASES[generator](MODELS / f"{name}.tflite", accelerator)
@@ -274,6 +275,7 @@ def main() -> None:
     parser.add_argument("--mistakes", type=int, default=2000)
     parser.add_argument("--inputs", type=int, default=MOST_INPUTS)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--on", nargs="*", default=(), help="accelerators; all that have such code")
     parser.add_argument("--log", type=Path)
     parser.add_argument("--only", nargs="*", default=PLANTED_IN)
     parser.add_argument("--plants-only", action="store_true", help="measure no costs")
@@ -288,7 +290,14 @@ def main() -> None:
     generator = options.generator
     spent = {} if options.plants_only else costs(generator, options.of, options.times)
     figures = plants(
-        generator, options.only, options.mistakes, options.inputs, options.seed, options.log, said
+        generator,
+        options.only,
+        options.on,
+        options.mistakes,
+        options.inputs,
+        options.seed,
+        options.log,
+        said,
     )
     if spent:
         figures["proof_over_compile"] = _ratio(spent.values(), lambda row: row.processor)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ from mizzen.frontends.tflite.lower import lower, lower_with_state
 from mizzen.isa import Kind
 from mizzen.isa.command import Instruction
 from mizzen.partition import extract
-from mizzen.targets.ethos_u.generator.operations import Copy
+from mizzen.targets.ethos_u.generator.operations import links_of
 from mizzen.targets.ethos_u.machine.commands import decode
 from mizzen.targets.ethos_u.machine.program import BY_CONFIG_WORD, Program, RegionIndex
 from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
@@ -119,7 +120,8 @@ class OwnCase(Case):
     """Code of our own."""
 
     def __init__(self, path: Path, accelerator: str) -> None:
-        target = resolve_target(CompileOptions(accelerator))
+        options = CompileOptions(accelerator, target_options={"generator": "own"})
+        target = resolve_target(options)
         model = read_network(path.read_bytes(), path.name)
         lowered, options = lower_with_state(model), ProofOptions()
         regions = TfliteRegions(target.configuration, lowered)
@@ -163,8 +165,8 @@ def _spans(program: Judged) -> Iterator[Span]:
             yield Span("scales", region, start, start + core.scales_bytes)
             start = at + core.weights_offset_bytes
             yield Span("weights", region, start, start + core.weights_bytes)
-    for operation in program.schedule.sequence.operations:
-        table = None if isinstance(operation, Copy) else operation.activation.table
+    for link in chain.from_iterable(map(links_of, program.schedule.sequence.operations)):
+        table = link.activation.table
         if table is not None and (at := packed.find(table.data)) >= 0:
             yield Span("table", region, at, at + len(table.data))
 

@@ -51,8 +51,9 @@ from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
 from .networks import Net, report_of
 from .test_rules import MISTAKES, convolution, planted, wide_product
 
-ACCELERATORS = ("ethos-u55-128", "ethos-u65-256")
+ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256", "ethos-u85-1024")
 U55 = ACCELERATORS[0]
+OWN = {"generator": "own"}
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
 CONSTANTS = int(RegionIndex.READ_ONLY)
 
@@ -61,7 +62,9 @@ class Made:
     """A network's code, whose whole is on the NPU, before anything of it is proved."""
 
     def __init__(self, data: bytes, accelerator: str = U55) -> None:
-        configuration = resolve_target(CompileOptions(accelerator)).configuration
+        configuration = resolve_target(
+            CompileOptions(accelerator, target_options=OWN)
+        ).configuration
         self.model = read_network(data, "network")
         lowered = lower_with_state(self.model)
         groups = sorted({each.group for each in lowered.graph if each.group is not None})
@@ -454,7 +457,7 @@ REFUSED = ("squared_difference",)
 
 
 def quiet(data: bytes | Path, accelerator: str) -> None:
-    report = report_of(mizzen.compile(data, accelerator))
+    report = report_of(mizzen.compile(data, accelerator, target_options=OWN))
     assert not [said for said in report.diagnostics if said.code == "W307"]
     assert not [tried for choice in report.code for tried in choice.tried]
 
@@ -490,14 +493,15 @@ def test_nothing_is_said_of_models(models: Path, accelerator: str) -> None:
 
 
 def test_maps_say_where_they_lie(made: Made) -> None:
-    """Each map of the witness is of a tensor that it has, and is a constant or has a place."""
+    """Each map is of a tensor there is, and is a constant, has a place, or is handed on."""
     for said in made.witness.steps:
         if isinstance(said, SaidTransfer):
             continue
         for map_ in (said.ifm, said.ofm):
             assert isinstance(map_, SaidMap)
             assert 0 <= map_.tensor < len(made.witness.tensors)
-            assert (map_.place is None) == (map_.constant is not None)
+            nowhere = map_.constant is not None or map_.link is not None
+            assert (map_.place is None) == nowhere
 
 
 # What is known of weights

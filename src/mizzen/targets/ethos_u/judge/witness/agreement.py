@@ -32,7 +32,7 @@ from mizzen.targets.ethos_u.judge.sim.operations import (
     Upscale,
 )
 from mizzen.targets.ethos_u.judge.sim.plan import Computation, Plan, Step
-from mizzen.targets.ethos_u.judge.sim.rounding import Rounding
+from mizzen.targets.ethos_u.judge.sim.rounding import Rounding, Scale
 from mizzen.targets.ethos_u.judge.sim.written_weights import WrittenWeightsKernel
 from mizzen.targets.ethos_u.judge.witness.fields import (
     UPSCALINGS,
@@ -264,7 +264,7 @@ class _Against:
         for name, operand in zip(names, (read.a, read.b), strict=True):
             yield from self._operand(name, operands[name], operand, computed)
         for name, scale in zip(names, (read.scale_a, read.scale_b), strict=True):
-            yield Field(f"scale of {name}", scales[name], scale)
+            yield Field(f"scale of {name}", _told(scales[name]), _told(scale))
         yield from self._output(said, self.machine.result_scale(said), read.output)
 
     def _operand(
@@ -296,6 +296,13 @@ def _repeated(shape: Shape, computed: Shape) -> Shape:
         1 if size == 1 else extent for size, extent in zip(shape, computed, strict=True)
     )
     return height, width, depth
+
+
+def _told(scale: Scale | None) -> Scale | None:
+    """Return a scale without its rounding where nothing is rounded."""
+    if scale is None or scale.shift:
+        return scale
+    return Scale(scale.multiplier, 0, Rounding.NATURAL)
 
 
 def _offset_bytes(operation: Operation) -> int:
