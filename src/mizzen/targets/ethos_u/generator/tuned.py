@@ -35,6 +35,9 @@ VIEW_WIDTHS = (16, 32, 64)
 EXPOSED_FILLING = 0.5
 """[share of cycles] Of the time in which an operation fills and drains, what its neighbours do not
 hide. Judged by `steady_gap`."""
+FAST_GAIN, FAST_BYTES_PER_CYCLE = 0.01, 8
+"""[share of an operation's cycles], [bytes] What decoding weights fast must save, and for how many
+bytes of constants a cycle. Judged by `constants_ratio`."""
 SIMULATED_BLOCKS = 48
 """[blocks] Best by Vela's formula, of which the order of events is computed too. Judged by
 `u55_128_cycles_ratio`, `seconds_mobilenet_v2`."""

@@ -9,10 +9,15 @@ from mizzen.targets.ethos_u.generator.operations.maps import Shape
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """The block of the output that is computed at once, and the order of the input's channels."""
+    """The block of the output that is computed at once, and how weights come.
+
+    part_kernel  whether kernel elements come before most of the input's channels
+    fast         whether U85 decodes them fast
+    """
 
     block: Shape
     part_kernel: bool = False
+    fast: bool = False
 
 
 @dataclass(frozen=True, slots=True)

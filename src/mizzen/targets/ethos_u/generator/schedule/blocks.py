@@ -48,15 +48,16 @@ DEPTH_STEP = 16
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Legal blocks of an operation for one traversal."""
+    """Legal blocks of an operation for one traversal and one format of its weights."""
 
     part_kernel: bool
     blocks: Blocks
+    fast: bool = False
 
     def blocking(self, index: int) -> Blocking:
         """Return one of them."""
         height, width, depth = (int(side) for side in self.blocks[index])
-        return Blocking((height, width, depth), self.part_kernel)
+        return Blocking((height, width, depth), self.part_kernel, self.fast)
 
 
 def possible(

@@ -100,7 +100,7 @@ def ranked(
     for part_kernel, traffic in zip(traversals(facts, demand), traffics, strict=True):
         blocks = possible(facts, demand, part_kernel, machine.accelerator)
         considered += len(blocks)
-        traversed = Candidates(part_kernel, blocks)
+        traversed = Candidates(part_kernel, blocks, traffic.fast)
         price = row_cycles * rows_ahead(facts.shape, blocks)
         choices += _choices(facts, traversed, traffic, machine, price)
 
@@ -124,7 +124,8 @@ def rows_ahead(shape: Shape, blocks: Blocks) -> npt.NDArray[np.float64]:
 
 def priced(facts: Facts, blocking: Blocking, traffic: Traffic, machine: Machine) -> Choice:
     """Return what a block costs, legal or not."""
-    alone = Candidates(blocking.part_kernel, np.array([blocking.block], np.int64))
+    block = np.array([blocking.block], np.int64)
+    alone = Candidates(blocking.part_kernel, block, traffic.fast)
     return _choices(facts, alone, traffic, machine, np.zeros(1))[0]
 
 

@@ -23,10 +23,17 @@ from mizzen.targets.ethos_u.generator.schedule.cost import Constants
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts, facts_of
 from mizzen.targets.ethos_u.generator.schedule.storage import Storage
 from mizzen.targets.ethos_u.generator.shared_buffer import demand_on
-from mizzen.targets.ethos_u.generator.weights import Compression, encode
+from mizzen.targets.ethos_u.generator.tuned import FAST_BYTES_PER_CYCLE, FAST_GAIN
+from mizzen.targets.ethos_u.generator.weights import Compression, encode, fast_bits
 from mizzen.targets.ethos_u.judge.timing.machine import Bus, Machine, machine_of
+from mizzen.targets.ethos_u.judge.timing.rates import (
+    DECODED_WEIGHTS_PER_CYCLE,
+    FAST_PALETTE_WEIGHTS_PER_CYCLE,
+    FAST_WEIGHTS_PER_CYCLE,
+    PALETTE_BITS,
+)
 from mizzen.targets.ethos_u.machine.commands_values import Layout
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Port
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, Port
 from mizzen.targets.ethos_u.machine.program import RegionIndex
 
 Channels = tuple[int, int]
@@ -63,7 +70,8 @@ class Costs:
         self._users: list[tuple[int, ...]] | None = None
         self._row_cycles: Mapping[int, float] = {}
         self._facts: dict[tuple[int, Channels | None], Facts] = {}
-        self._lengths: dict[tuple[int, bool], tuple[int, ...]] = {}
+        self._lengths: dict[tuple[int, bool, bool], tuple[int, ...]] = {}
+        self._may_be_fast = Feature.FAST_WEIGHTS not in configuration.disabled
         self._ranked: dict[_Lies, Ranked] = {}
 
     def priced(self, byte_cycles: Mapping[int, float]) -> Costs:
@@ -113,7 +121,14 @@ class Costs:
         assert convolution is not None, "it has constants"
         blocking = choice.blocking
         whole = channels or (0, len(convolution.weights))
-        return encode(convolution, whole, blocking.block[2], blocking.part_kernel, self.accelerator)
+        return encode(
+            convolution,
+            whole,
+            blocking.block[2],
+            blocking.part_kernel,
+            self.accelerator,
+            fast=blocking.fast,
+        )
 
     def unit(self, storage: Storage, operation: int, channels: Channels | None = None) -> Unit:
         """Return an operation with its best blocks, for where everything lies."""
@@ -164,32 +179,78 @@ class Costs:
     ) -> Ranked:
         facts = self.facts(operation, channels)
         demand = demand_on(computed, self.accelerator)
-        traffics = tuple(
-            storage.traffic(computed, facts, self._constants(operation, channels, part_kernel, bus))
-            for part_kernel in traversals(facts, demand)
-        )
         price = self._row_cycles.get(operation, 0.0)
-        return ranked(facts, demand, traffics, self.machine, price)
+
+        def rank(fast: bool) -> Ranked:
+            traffics = tuple(
+                storage.traffic(
+                    computed,
+                    facts,
+                    self._constants(operation, channels, part_kernel, bus, fast=fast),
+                )
+                for part_kernel in traversals(facts, demand)
+            )
+            return ranked(facts, demand, traffics, self.machine, price)
+
+        standard = rank(fast=False)
+        if bus is None or not self._has_fast(operation):
+            return standard
+        return self._better(standard, rank(fast=True), bus, operation, channels)
+
+    def _has_fast(self, operation: int) -> bool:
+        """Whether decoding an operation's weights may be faster in U85's fast format."""
+        convolution = convolution_of(self.sequence.operations[operation])
+        if convolution is None or not self._may_be_fast or not self.machine.is_u85:
+            return False
+        bits = fast_bits(convolution, self.accelerator)
+        if bits is None:
+            return False
+        few = bits <= PALETTE_BITS
+        most = FAST_PALETTE_WEIGHTS_PER_CYCLE if few else FAST_WEIGHTS_PER_CYCLE
+        return DECODED_WEIGHTS_PER_CYCLE * self.accelerator.weight_streams < most
+
+    def _better(
+        self, standard: Ranked, fast: Ranked, bus: Bus, operation: int, channels: Channels | None
+    ) -> Ranked:
+        """Return blocks with fast weights if the cycles that they save are worth their bytes."""
+        saved = standard.best.cycles - fast.best.cycles
+        added = self._bytes(operation, channels, fast.best) - self._bytes(
+            operation, channels, standard.best
+        )
+        if bus is not self.machine.constants:
+            saved -= added / self.machine.constants.bytes_per_cycle
+        is_worth = saved > max(added / FAST_BYTES_PER_CYCLE, FAST_GAIN * standard.best.cycles)
+        return fast if is_worth else standard
 
     def blob_bytes(self, unit: Unit, choice: Choice) -> int:
         """Return the size of the constants that a block needs, nearly and rather too large."""
-        return sum(self._streams(unit.operation, unit.channels, choice.blocking.part_kernel))
+        return self._bytes(unit.operation, unit.channels, choice)
+
+    def _bytes(self, operation: int, channels: Channels | None, choice: Choice) -> int:
+        blocking = choice.blocking
+        return sum(self._streams(operation, channels, blocking.part_kernel, fast=blocking.fast))
 
     def _constants(
-        self, operation: int, channels: Channels | None, part_kernel: bool, bus: Bus | None
+        self,
+        operation: int,
+        channels: Channels | None,
+        part_kernel: bool,
+        bus: Bus | None,
+        *,
+        fast: bool,
     ) -> Constants | None:
         if bus is None:
             return None
-        streams = self._streams(operation, channels, part_kernel)
-        return Constants(bus, streams[::2], streams[1::2])
+        streams = self._streams(operation, channels, part_kernel, fast=fast)
+        return Constants(bus, streams[::2], streams[1::2], fast)
 
     def _streams(
-        self, operation: int, channels: Channels | None, part_kernel: bool
+        self, operation: int, channels: Channels | None, part_kernel: bool, *, fast: bool
     ) -> tuple[int, ...]:
         """Return the lengths of streams, nearly: a part's are a part of the whole's."""
-        key = operation, part_kernel
+        key = operation, part_kernel, fast
         if key not in self._lengths:
-            self._lengths[key] = self._encoded(operation, part_kernel)
+            self._lengths[key] = self._encoded(*key)
         whole = self._lengths[key]
         if channels is None:
             return whole
@@ -198,7 +259,7 @@ class Costs:
             GRANULE_BYTES * (math.ceil(length * share / GRANULE_BYTES) + 1) for length in whole
         )
 
-    def _encoded(self, operation: int, part_kernel: bool) -> tuple[int, ...]:
+    def _encoded(self, operation: int, part_kernel: bool, fast: bool) -> tuple[int, ...]:
         """Return the lengths of all streams for a traversal; the block's depth is a usual one."""
         convolution = convolution_of(self.sequence.operations[operation])
         assert convolution is not None, "it has constants"
@@ -210,6 +271,7 @@ class Costs:
             part_kernel,
             self.accelerator,
             Compression.QUICK,
+            fast,
         )
         return tuple(
             length for part in blob.cores for length in (part.weights_bytes, part.scales_bytes)

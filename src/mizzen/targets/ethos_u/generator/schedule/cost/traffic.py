@@ -49,3 +49,8 @@ class Traffic:
     reads: tuple[Stored, ...]
     write: Stored | None
     constants: Constants | None = None
+
+    @property
+    def fast(self) -> bool:
+        """Whether weights are in U85's fast format."""
+        return self.constants is not None and self.constants.fast
