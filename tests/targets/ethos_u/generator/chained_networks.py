@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mizzen.diagnostics import Origin
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
+    Bytes,
     Elementwise,
     Kernel,
     Map,
@@ -122,6 +124,8 @@ class _Maker:
         first, ofm = self.lately(), self.net.whole(self.net.tensor(self.shape), 2)
         second = self.second(first)
         sums = mode in (ElementwiseMode.ADD, ElementwiseMode.SUB)
+        if self.chance(0.2):
+            first, second, ofm = map(self.in_one_row, (first, second, ofm))
         self.add(
             Elementwise(
                 Origin(), mode, first, second, ofm, self.activation(),
@@ -130,7 +134,15 @@ class _Maker:
                 operand_scales=(HALF, HALF) if sums else None,
             )
         )  # fmt: skip
-        return ofm
+        return self.net.whole(ofm.tensor, 2)
+
+    def in_one_row(self, map_: Map | Scalar) -> Any:
+        """Return a map with all its positions side by side."""
+        if isinstance(map_, Scalar) or map_.shape[:2] == (1, 1):
+            return map_
+        height, width, depth = map_.shape
+        strides = height * width * depth, depth, 1
+        return replace(map_, view=Bytes(map_.tensor, (1, height * width, depth), 0, strides))
 
     def second(self, first: Map) -> Map | Scalar:
         if self.chance(0.25):

@@ -11,6 +11,7 @@ from mizzen.targets.ethos_u.generator.arrange.chains import MOST_LINKS, MOST_MAP
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Box,
+    Bytes,
     Chain,
     Elementwise,
     Kernel,
@@ -19,6 +20,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Role,
     Scale,
     Sequence,
+    Shape,
     Table,
     links_of,
     maps_read,
@@ -169,3 +171,54 @@ def test_inputs_that_are_written_meanwhile_are_read_before() -> None:
     )
     net.as_output(net.add(y, x))
     assert links(chained(net.sequence((x, state), (3,)))) == [1, 1, 1]
+
+
+def test_a_sum_of_maps_in_another_shape() -> None:
+    """The sum sees its maps as the convolution does that comes before it."""
+    net = Network()
+    x = net.tensor((1, 20, 24), Role.INPUT)
+    y = net.convolution(bytes_of(net, x, (4, 5, 24)), 24, Kernel())
+    seen = bytes_of(net, y, (1, 20, 24))
+    row = net.tensor((1, 1, 24), Role.INPUT)
+    z = net.add(seen, net.whole(x))
+    last = net.add(z, row)
+    net.as_output(last)
+    alone = net.sequence((x, row), (last,))
+    together = chained(alone)
+    assert links(together) == [3]
+    chain = together.operations[0]
+    assert isinstance(chain, Chain)
+    assert {map_.shape for map_ in maps_read(chain)} == {(4, 5, 24), (1, 1, 24)}
+    assert chain.ofm.shape == (4, 5, 24)
+    assert is_same(alone, together)
+
+
+def bytes_of(net: Network, tensor: int, shape: Shape) -> Map:
+    strides = shape[1] * shape[2], shape[2], 1
+    return Map(Bytes(tensor, shape, 0, strides), INT8, 3)
+
+
+def test_a_sum_of_what_cannot_be_seen_otherwise() -> None:
+    """One operand has a number for each column."""
+    net = Network()
+    x, column = net.tensor((1, 20, 24), Role.INPUT), net.tensor((4, 1, 24), Role.INPUT)
+    y = net.pool(x, PoolingMode.AVERAGE, Kernel(), scale=Scale(1 << 30, 30))
+    net.as_output(net.add(bytes_of(net, y, (4, 5, 24)), column))
+    assert links(chained(net.sequence((x, column), (3,)))) == [1, 1]
+
+
+def test_chains_into_parts_of_a_tensor() -> None:
+    """Each part is the end of a chain."""
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    joined = net.tensor((4, 10, 24))
+    for start in (0, 5):
+        y = net.convolution(x, 24, Kernel())
+        ofm = Map(Box(joined, SHAPE, (0, start, 0)), INT8)
+        net.operations.append(
+            Elementwise(Origin(), ElementwiseMode.MAX, net.whole(y), net.whole(x), ofm, WHOLE_RANGE)
+        )
+    net.as_output(joined)
+    alone = net.sequence((x,), (joined,))
+    assert links(chained(alone)) == [2, 2]
+    assert is_same(alone, chained(alone))

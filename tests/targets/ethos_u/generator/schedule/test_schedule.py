@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Schedule,
 )
 from mizzen.targets.ethos_u.generator.schedule import Limits, schedule
-from mizzen.targets.ethos_u.generator.shared_buffer import CORES, demand_of, parts_of
+from mizzen.targets.ethos_u.generator.shared_buffer import ARRAYS, CORES, demand_of, parts_of
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
@@ -128,7 +128,7 @@ def test_the_last_line_of_memory_counts_as_far_as_something_lies_in_it() -> None
 
 
 @pytest.mark.parametrize("system", ["Ethos_U85_SYS_DRAM_Mid", "Ethos_U85_SYS_Flash_High"])
-@pytest.mark.parametrize("name", ["ethos-u85-128", "ethos-u85-256"])
+@pytest.mark.parametrize("name", ARRAYS)
 def test_chains_are_scheduled_as_one(name: str, system: str) -> None:
     """What they hand on has no place; constants of their first links are fetched like others."""
     mode = "Shared_Sram" if "Flash" in system else "Sram_Only"

@@ -11,12 +11,14 @@ The same operations on the same numbers: exact.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from mizzen.targets.ethos_u.generator.arrange.strided import in_bytes, is_dense
+from mizzen.targets.ethos_u.generator.arrange.views import elements_seen
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
-    Box,
+    Bytes,
     Chain,
     Computation,
     Copy,
@@ -34,9 +36,11 @@ from mizzen.targets.ethos_u.generator.operations import (
     maps_read,
     tensor_written,
     tensors_read,
+    with_maps,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     ElementwiseMode,
+    Layout,
     PoolingMode,
     PoolingModeU85,
     UpscaleMode,
@@ -57,25 +61,53 @@ AS_IT_IS = OperandScale(1, 0)
 
 def chained(sequence: Sequence) -> Sequence:
     """Return a sequence in which results are handed on inside the NPU wherever they can be."""
-    search = _Search(sequence)
-    chains = {members[-1]: members for members in search.chains()}
-    if not chains:
+    found = _Search(sequence).chains()
+    if not found:
         return sequence
-    inside = {index for members in chains.values() for index in members[:-1]}
-    operations = [
-        Chain(search.links(chains[index])) if index in chains else operation
+    chains = {each.indices[-1]: each.links for each in found}
+    inside = {index for each in found for index in each.indices[:-1]}
+    operations = tuple(
+        Chain(chains[index]) if index in chains else operation
         for index, operation in enumerate(sequence.operations)
         if index not in inside
-    ]
-    return replace(sequence, operations=tuple(operations))
+    )
+    return _laid(replace(sequence, operations=operations))
+
+
+def _laid(sequence: Sequence) -> Sequence:
+    """Return a sequence whose tensors that chains see as bytes lie in NHWC."""
+    flat = {
+        map_.tensor
+        for operation in sequence.operations
+        if isinstance(operation, Chain)
+        for map_ in (*maps_read(operation), operation.ofm)
+        if isinstance(map_.view, Bytes)
+    }
+    tensors = (
+        replace(tensor, layout=Layout.NHWC) if index in flat and tensor.layout is None else tensor
+        for index, tensor in enumerate(sequence.tensors)
+    )
+    return replace(sequence, tensors=tuple(tensors))
+
+
+@dataclass(frozen=True, slots=True)
+class _Links:
+    """A chain: the operations that it is made of, by their indices, and its links."""
+
+    indices: tuple[int, ...]
+    links: tuple[Computation, ...]
+
+    @property
+    def result(self) -> Map:
+        """What the last link gives."""
+        return self.links[-1].ofm
 
 
 class _Search:
-    """Which operations can be chains; chains are their indices in order."""
+    """Which operations of a sequence can be chains."""
 
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
-        self._operations = sequence.operations
         self._writers: defaultdict[int, list[int]] = defaultdict(list)
         self._readers: defaultdict[int, list[int]] = defaultdict(list)
         for index, operation in enumerate(sequence.operations):
@@ -83,70 +115,79 @@ class _Search:
             for tensor in tensors_read(operation):
                 self._readers[tensor].append(index)
 
-    def chains(self) -> list[tuple[int, ...]]:
+    def chains(self) -> list[_Links]:
         """Return chains as long as can be, of two operations at least."""
-        by_last: dict[int, tuple[int, ...]] = {}
-        for index, operation in enumerate(self._operations):
-            if not _may_begin(operation):
+        by_last: dict[int, _Links] = {}
+        for index, operation in enumerate(self._sequence.operations):
+            if isinstance(operation, Copy | Chain | Resize) or not _may_begin(operation):
                 continue
-            before = [
-                by_last[writer]
+            longer = [
+                following
                 for map_ in maps_read(operation)
                 for writer in self._writers[map_.tensor]
-                if writer in by_last and self._follows(index, map_, by_last[writer])
+                if (before := by_last.get(writer))
+                and (following := self._following(before, index, map_))
             ]
-            longest = max(before, key=lambda chain: (len(chain), chain[-1]), default=())
-            if longest:
-                del by_last[longest[-1]]
-            by_last[index] = (*longest, index)
-        return [chain for chain in by_last.values() if len(chain) > 1]
+            alone = _Links((index,), (operation,))
+            longest = max(longer, key=lambda chain: len(chain.links), default=alone)
+            for before in longest.indices[-2:-1]:
+                del by_last[before]
+            by_last[index] = longest
+        return [chain for chain in by_last.values() if len(chain.links) > 1]
 
-    def links(self, chain: tuple[int, ...]) -> tuple[Computation, ...]:
-        """Return the links of a chain."""
-        first, *others = (self._operations[index] for index in chain)
-        assert not isinstance(first, Copy | Chain), "it begins with a computation"
-        return first, *(link for link in map(as_link, others) if link is not None)
+    def _following(self, before: _Links, index: int, map_: Map) -> _Links | None:
+        """Return a chain with one link more, which reads its result through a map of its own."""
+        link = as_link(self._sequence.operations[index])
+        if link is None or map_.shape != link.ofm.shape or not self._is_handed_on(before, map_):
+            return None
+        link = elements_seen(link, self._sequence, before.result.shape)
+        if link is None:
+            return None
+        links = (*before.links, _reading(link, before.result))
+        fits = len(links) <= MOST_LINKS and len(maps_read(Chain(links))) <= MOST_MAPS
+        stays = all(self._stays(member, index) for member in before.indices)
+        if not (fits and stays and _tables_fit(links)):
+            return None
+        return _Links((*before.indices, index), links)
 
-    def _follows(self, index: int, map_: Map, chain: tuple[int, ...]) -> bool:
-        """Whether an operation may take what a chain gives, which it reads through a map."""
-        link = as_link(self._operations[index])
-        if link is None or len(chain) == MOST_LINKS or not self._is_handed_on(chain[-1], map_):
-            return False
-        links = (*self.links(chain), link)
-        inside = {each.ofm.tensor for each in links[:-1]}
-        outside = [each for one in links for each in maps_read(one) if each.tensor not in inside]
-        return (
-            link.ofm.shape == map_.shape
-            and len(outside) <= MOST_MAPS
-            and _tables_fit(links)
-            and all(self._stays(member, index) for member in chain)
-        )
-
-    def _is_handed_on(self, writer: int, map_: Map) -> bool:
-        """Whether all that an operation writes, one map of one operation reads as it is."""
-        operation, tensor = self._operations[writer], self._sequence.tensors[map_.tensor]
-        assert not isinstance(operation, Copy), "it is in a chain"
+    def _is_handed_on(self, before: _Links, map_: Map) -> bool:
+        """Whether all that a chain gives, one map of one operation reads, element by element."""
+        result, tensor = before.result, self._sequence.tensors[map_.tensor]
         own = tensor.role is Role.SCRATCH and map_.tensor not in self._sequence.outputs
         alone = len(self._writers[map_.tensor]) == len(self._readers[map_.tensor]) == 1
-        whole = map_.view == operation.ofm.view == Box(map_.tensor, tensor.shape)
-        alike = map_.dtype == operation.ofm.dtype and map_.dtype.itemsize <= WIDEST_BYTES
-        return own and alone and whole and alike
+        alike = map_.dtype == result.dtype and map_.dtype.itemsize <= WIDEST_BYTES
+        return own and alone and alike and self._is_same(result, map_)
+
+    def _is_same(self, one: Map, other: Map) -> bool:
+        """Whether two maps have the same elements of a tensor in the same order."""
+        if one.view == other.view:
+            return True
+        lines = [in_bytes(map_, self._sequence.tensors) for map_ in (one, other)]
+        return one.elements == other.elements and all(
+            line is not None and line.offset_bytes == 0 and is_dense(line, one.dtype.itemsize)
+            for line in lines
+        )
 
     def _stays(self, index: int, until: int) -> bool:
         """Whether nothing writes what an operation reads before another one."""
         return not any(
             index < writer < until
-            for tensor in tensors_read(self._operations[index])
+            for tensor in tensors_read(self._sequence.operations[index])
             for writer in self._writers[tensor]
         )
 
 
-def _may_begin(operation: Operation) -> bool:
-    match operation:
-        case Copy() | Chain() | Resize() | Pooling(mode=PoolingModeU85.NONE):
-            return False
-        case _:
-            return operation.order == AS_COMPUTED
+def _reading(link: Elementwise, result: Map) -> Computation:
+    """Return a link that reads what the one before gives as that sees it."""
+    return with_maps(
+        link,
+        lambda map_: replace(map_, view=result.view) if map_.tensor == result.tensor else map_,
+    )
+
+
+def _may_begin(operation: Computation) -> bool:
+    unpooled = isinstance(operation, Pooling) and operation.mode is PoolingModeU85.NONE
+    return operation.order == AS_COMPUTED and not unpooled
 
 
 def _tables_fit(links: tuple[Computation, ...]) -> bool:

@@ -30,6 +30,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Pooling,
     Sequence,
     Shape,
+    maps_read,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import core_of
 from mizzen.targets.ethos_u.generator.tuned import VIEW_WIDTHS
@@ -145,6 +146,32 @@ def elements_view(sequence: Sequence, index: int, shape: Shape) -> Sequence | No
         return None
     changed = replace(operation, ifm=seen[0], ofm=seen[1], ifm2=(*seen, operation.ifm2)[2])
     return replaced(sequence, {index: (changed,)})
+
+
+def elements_seen(operation: Elementwise, sequence: Sequence, shape: Shape) -> Elementwise | None:
+    """Return an elementwise operation that sees its output, and its inputs with it, in a shape.
+
+    None where one of them cannot be seen so.
+    """
+    whole = operation.ofm.shape
+    if shape == whole:
+        return operation
+    same_depth = shape[2] == whole[2]
+
+    def seen(map_: Map) -> Map | None:
+        if map_.shape == (1, 1, 1) or (map_.shape[:2] == (1, 1) and same_depth):
+            return map_
+        if map_.shape[:2] == whole[:2] and same_depth:
+            return _rows(map_, sequence, shape[:2])
+        return _dense(map_, sequence, shape) if map_.shape == whole else None
+
+    maps = [seen(map_) for map_ in (*maps_read(operation), operation.ofm)]
+    if any(map_ is None for map_ in maps):
+        return None
+    others = iter(map_ for map_ in maps if map_ is not None)
+    ifm = next(others)
+    ifm2 = next(others) if isinstance(operation.ifm2, Map) else operation.ifm2
+    return replace(operation, ifm=ifm, ifm2=ifm2, ofm=next(others))
 
 
 def view_shapes(operation: Computation, accelerator: Accelerator) -> Iterator[Shape]:
