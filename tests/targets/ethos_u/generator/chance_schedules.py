@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from mizzen.targets.ethos_u.generator.operations import (
+    AS_COMPUTED,
     Blob,
     Blocking,
     Box,
@@ -113,9 +114,10 @@ class _Scheduler:
         blocking = self._blocking(operation)
         if not isinstance(operation, Convolution):
             return [Issue(index, blocking)]
-        depth = operation.ofm.shape[2]
+        depth = operation.order.computed(operation.ofm.shape)[2]
         cuts = [0, depth]
-        if depth > 16 and self._rng.random() < 0.4:
+        as_computed = operation.order == AS_COMPUTED
+        if as_computed and depth > 16 and self._rng.random() < 0.4:
             cuts.insert(1, 16 * self._rng.randint(1, (depth - 1) // 16))
         fetches = self._rng.random() < 0.6
         found: list[Issue | Fetch] = []

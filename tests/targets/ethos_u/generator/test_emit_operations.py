@@ -34,6 +34,7 @@ from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ClipRange,
     ElementwiseMode,
+    ElementwiseModeU85,
     IfmScaleMode,
     Layout,
     PoolingMode,
@@ -59,7 +60,12 @@ def ended(net: Network, inputs: tuple[int, ...], *outputs: int) -> Sequence:
 
 
 def elementwise(
-    net: Network, mode: ElementwiseMode, a: Map, b: Map | Scalar | None, ofm: Map, **more: Any
+    net: Network,
+    mode: ElementwiseMode | ElementwiseModeU85,
+    a: Map,
+    b: Map | Scalar | None,
+    ofm: Map,
+    **more: Any,
 ) -> int:
     """Add an elementwise operation."""
     more.setdefault("activation", WHOLE_RANGE)

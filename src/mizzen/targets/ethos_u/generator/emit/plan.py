@@ -90,9 +90,9 @@ class PlannedStream:
 def plan(schedule: Schedule, accelerator: Accelerator) -> PlannedStream:
     """Return what the stream of a schedule does.
 
-    Raises E285 for an accelerator that has no such streams, E286 for a block that does not fit the
-    shared buffer, E287 for a map that registers cannot describe, E288 for an output over an input
-    that is still read, E289 for what the schedule does not say.
+    Raises E286 for a block that does not fit the memory inside the NPU, E287 for what registers
+    cannot describe, E288 for an output over an input that is still read, E289 for what the schedule
+    does not say.
     """
     return _Planner(schedule, accelerator).plan()
 
@@ -387,10 +387,14 @@ def _check_first(operation: Elementwise) -> None:
 
 def _check_tables(step: QueuedStep) -> None:
     """Refuse with E287 tables of a chain that the memory for them does not hold together."""
-    spans = {link.table: link.table_bytes for link in step.links if link.table is not None}
-    tables = list(spans.values())
-    for place, table in enumerate(tables):
-        if any(table.touches(other) for other in tables[:place]):
+    tables = {
+        table.data: link.table_bytes
+        for link in step.links
+        if (table := link.operation.activation.table) is not None
+    }
+    spans = list(tables.values())
+    for place, span in enumerate(spans):
+        if any(span.touches(other) for other in spans[:place]):
             raise fail(
                 "E287",
                 f"tables of a chain must fit into {TABLE_SLOTS * SLOT_BYTES} bytes together",

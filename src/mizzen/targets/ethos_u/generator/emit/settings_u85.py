@@ -151,7 +151,7 @@ def _ofm(step: KernelStep) -> Iterator[Setting]:
 def _operands(operation: Elementwise, step: KernelStep) -> Iterator[Setting]:
     inputs, scales = [step.ifm, step.ifm2], operation.operand_scales
     assert scales is not None
-    if operation.reversed:
+    if operation.reversed and step.ifm2 is not None:
         inputs, scales = inputs[::-1], scales[::-1]
     yield "SET_IFM_UPSCALE", (UpscaleMode.NONE,)
     for prefix, operand, scale in zip(("IFM", "IFM2"), inputs, scales, strict=True):

@@ -28,7 +28,7 @@ STOP_MASK = 0xFFFF
 def emit(schedule: Schedule, accelerator: Accelerator) -> Program:
     """Return the program of a schedule: words, constants, and where its tensors are.
 
-    Inputs and outputs have the names and shapes of the sequence's tensors. Raises E285 to E289 as
+    Inputs and outputs have the names and shapes of the sequence's tensors. Raises E286 to E289 as
     `plan` does, E511 for a number that a register cannot hold.
     """
     planned = plan(schedule, accelerator)
