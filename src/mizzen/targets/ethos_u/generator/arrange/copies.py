@@ -17,10 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from mizzen.targets.ethos_u.generator.arrange.strided import (
-    as_box,
     freed,
     in_bytes,
     is_dense,
@@ -32,15 +29,14 @@ from mizzen.targets.ethos_u.generator.operations import (
     Bytes,
     Chain,
     Copy,
-    Kernel,
     Map,
     Operation,
     Pooling,
     Role,
-    Scale,
     Sequence,
     Shape,
     Tensor,
+    as_box,
     as_bytes,
     maps_read,
     tensor_written,
@@ -48,14 +44,8 @@ from mizzen.targets.ethos_u.generator.operations import (
     with_maps,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
-    ClipRange,
     Layout,
-    PoolingMode,
-    UpscaleMode,
 )
-
-ONE_POSITION = Kernel()
-UNSCALED = Scale(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +115,8 @@ def _ends(operation: Operation, sequence: Sequence) -> tuple[Map, Map] | None:
 
 
 def is_identity(operation: Operation) -> bool:
-    """Whether an operation gives the numbers that it reads."""
-    if not isinstance(operation, Pooling) or operation.mode is PoolingMode.REDUCE_SUM:
-        return False
-    ifm, ofm, activation = operation.ifm, operation.ofm, operation.activation
-    info = np.iinfo(ofm.dtype)
-    return (
-        operation.kernel == ONE_POSITION
-        and operation.order == AS_COMPUTED
-        and operation.upscale is UpscaleMode.NONE
-        and (operation.mode is PoolingMode.MAX or operation.scale == UNSCALED)
-        and (ifm.dtype, ifm.zero_point) == (ofm.dtype, ofm.zero_point)
-        and info.bits <= 16
-        and activation.table is None
-        and activation.function == "RELU"
-        and activation.clip_range is ClipRange.OFM_PRECISION
-        and activation.minimum <= info.min
-        and activation.maximum >= info.max
-    )
+    """Whether an operation gives the numbers that it reads, where it reads them."""
+    return isinstance(operation, Pooling) and operation.moves and operation.order == AS_COMPUTED
 
 
 def _stays_in_place(operation: Operation) -> bool:

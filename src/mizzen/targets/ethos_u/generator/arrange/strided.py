@@ -28,30 +28,6 @@ def in_bytes(map_: Map, tensors: tuple[Tensor, ...]) -> Bytes | None:
     return as_bytes(map_.view, tensors[map_.tensor])
 
 
-def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
-    """Return the box of its tensor that a view is, or the view where it is not one."""
-    if view.layout is not Layout.NHWC or view.tiles is not None:
-        return view
-    stride_y, stride_x, size = tensor.strides_bytes(Layout.NHWC)
-    (y, rest), steps = divmod(view.offset_bytes, stride_y), [1, 1]
-    x, rest = divmod(rest, stride_x)
-    for axis, pitch in ((HEIGHT, stride_y), (WIDTH, stride_x)):
-        if view.shape[axis] > 1:
-            steps[axis], over = divmod(view.strides_bytes[axis], pitch)
-            if over or steps[axis] < 1:
-                return view
-    if rest % size or (tensor.layout is Layout.NHCWB16):
-        return view
-    start = y, x, rest // size
-    ends = [
-        place + (extent - 1) * step
-        for place, extent, step in zip(start, view.shape, (*steps, 1), strict=True)
-    ]
-    if any(end >= most for end, most in zip(ends, tensor.shape, strict=True)):
-        return view
-    return Box(tensor=view.tensor, shape=view.shape, start=start, steps=(steps[0], steps[1]))
-
-
 def part(map_: Map, axis: int, first: int, step: int, count: int) -> Map:
     """Return every `step`-th row (`axis` 0) or column (1) of a map without tiles."""
     view, shape = map_.view, list(map_.shape)

@@ -14,6 +14,7 @@ from mizzen.targets.ethos_u.generator.lower.bricks_u85 import in_bricks
 from mizzen.targets.ethos_u.generator.lower.carrying import carry, copy
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, type_of
 from mizzen.targets.ethos_u.generator.lower.finish import plain
+from mizzen.targets.ethos_u.generator.lower.fused_u85 import fused
 from mizzen.targets.ethos_u.generator.lower.movement import lies
 from mizzen.targets.ethos_u.generator.lower.planning import NOWHERE
 from mizzen.targets.ethos_u.generator.lower.states import (
@@ -94,7 +95,7 @@ def emitted(
     write_all(emitter, due.get(len(ordered), ()), held)
     write_flag(emitter)
     sequence = _sequence(emitter, count, ends)
-    return in_bricks(sequence) if arch is Arch.U85 else sequence
+    return in_bricks(fused(sequence)) if arch is Arch.U85 else sequence
 
 
 def _given(emitter: Emitter, value: Value, place: View, *, is_unsigned: bool) -> None:

@@ -61,7 +61,7 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
     views_read,
     with_maps,
 )
-from mizzen.targets.ethos_u.generator.operations.planes import Planes, as_bytes
+from mizzen.targets.ethos_u.generator.operations.planes import Planes, as_box, as_bytes
 from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
 from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
 from mizzen.targets.ethos_u.generator.operations.sparsity import is_sparse
@@ -109,6 +109,7 @@ __all__ = [
     "Tiles",
     "WeightPart",
     "WrittenWeights",
+    "as_box",
     "as_bytes",
     "convolution_of",
     "is_sparse",

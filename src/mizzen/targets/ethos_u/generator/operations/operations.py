@@ -217,6 +217,25 @@ class Pooling:
     accumulators: AccFormat = AccFormat.I32
     order: Order = AS_COMPUTED
 
+    @property
+    def moves(self) -> bool:
+        """Whether it gives the numbers of 8 or 16 bits that it reads, in whatever order."""
+        ifm, ofm, activation = self.ifm, self.ofm, self.activation
+        info = np.iinfo(ofm.dtype)
+        return (
+            self.mode in (PoolingMode.MAX, PoolingMode.AVERAGE)
+            and self.kernel == Kernel()
+            and self.upscale is UpscaleMode.NONE
+            and (self.mode is PoolingMode.MAX or self.scale == Scale(1, 0))
+            and (ifm.dtype, ifm.zero_point) == (ofm.dtype, ofm.zero_point)
+            and info.bits <= 16
+            and activation.table is None
+            and activation.function == "RELU"
+            and activation.clip_range is ClipRange.OFM_PRECISION
+            and activation.minimum <= info.min
+            and activation.maximum >= info.max
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:

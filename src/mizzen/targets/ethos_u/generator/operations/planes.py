@@ -26,6 +26,30 @@ def as_bytes(view: Box | Bytes, tensor: Tensor) -> Bytes | None:
     return Bytes(tensor=view.tensor, shape=view.shape, offset_bytes=offset, strides_bytes=strides)
 
 
+def as_box(view: Bytes, tensor: Tensor) -> Box | Bytes:
+    """Return the box of its tensor that a view is, or the view where it is not one."""
+    if view.layout is not Layout.NHWC or view.tiles is not None:
+        return view
+    stride_y, stride_x, size = tensor.strides_bytes(Layout.NHWC)
+    (y, rest), steps = divmod(view.offset_bytes, stride_y), [1, 1]
+    x, rest = divmod(rest, stride_x)
+    for axis, pitch in enumerate((stride_y, stride_x)):
+        if view.shape[axis] > 1:
+            steps[axis], over = divmod(view.strides_bytes[axis], pitch)
+            if over or steps[axis] < 1:
+                return view
+    if rest % size or (tensor.layout is Layout.NHCWB16):
+        return view
+    start = y, x, rest // size
+    ends = [
+        place + (extent - 1) * step
+        for place, extent, step in zip(start, view.shape, (*steps, 1), strict=True)
+    ]
+    if any(end >= most for end, most in zip(ends, tensor.shape, strict=True)):
+        return view
+    return Box(tensor=view.tensor, shape=view.shape, start=start, steps=(steps[0], steps[1]))
+
+
 @dataclass(frozen=True, slots=True)
 class Planes:
     """A tensor [H, W, C] whose positions are to be in planes."""
