@@ -18,7 +18,6 @@ from pathlib import Path
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.makers import compile_tflite
-from mizzen.compiler.ethos_u.tflite import compile_network
 from mizzen.compiler.ethos_u.vela.outcome import Generated, report_of
 from mizzen.compiler.proof.options import DEFAULT, OFF
 from mizzen.conformance.verdict import Verdict
@@ -26,7 +25,12 @@ from mizzen.files import temporary_folder
 from mizzen.frontends.tflite import Model
 from mizzen.report import CompileReport
 from mizzen.targets.ethos_u.machine.commands import Arch
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator
+from mizzen.targets.ethos_u.machine.config import (
+    EthosUConfiguration,
+    Generator,
+    Setting,
+)
+from mizzen.targets.ethos_u.machine.system_config import ASKED
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped, core_path, generate
 from mizzen.workers.child import Child
 
@@ -99,8 +103,10 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
 
 def _own(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
     """Compile by our own rules without a proof: the suite itself is what decides."""
-    own = replace(configuration, generator=Generator.OWN)
-    return _report_of(compile_network(read_network(network, name), own, OFF, None))
+    asked = Setting("generator", Generator.OWN.value, ASKED)
+    settings = (*configuration.settings, asked)
+    own = replace(configuration, generator=Generator.OWN, settings=settings)
+    return _report_of(compile_tflite(read_network(network, name), network, own, OFF, None))
 
 
 def _mizzen(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
