@@ -33,6 +33,8 @@ def function_behind(value: Value, outputs: Sequence[Value]) -> list[Operation]:
     None of them if what is computed depends on more, or others read what is between.
     """
     found: list[Operation] = []
+    if value.dtype is not DType.INT8:
+        return found
     while not found or value.dtype is not DType.INT8:
         operation = value.producer
         alone = not found or (sum(value.uses.values()) == 1 and value not in outputs)
