@@ -415,6 +415,21 @@ def curve_of_another_scale() -> bytes:
     return net.finish([net.first, net.second], [made])
 
 
+def curve_and_a_difference() -> bytes:
+    """A product of a sigmoid, and one less it, all of which one table may have."""
+    net = Net()
+    curve = net.tensor("curve", (1, 4, 4, 8), "int8", 1 / 256, -128)
+    net.operator("LOGISTIC", [net.sum], [curve])
+    one = net.constant("one", np.array([127], np.int8), 1 / 127)
+    made = net.tensor("made", (1, 4, 4, 8), "int8", 1 / 256, -128)
+    net.operator("SUB", [one, curve], [made], ("SubOptions", {}))
+    product = net.tensor("product", (1, 4, 4, 8), "int8", 0.1)
+    net.operator("MUL", [curve, net.first], [product], ("MulOptions", {}))
+    both = net.tensor("both", (1, 4, 4, 8), "int8", 0.1)
+    net.operator("MUL", [made, net.second], [both], ("MulOptions", {}))
+    return net.finish([net.first, net.second], [product, both])
+
+
 def joined_minimum() -> bytes:
     """A minimum whose operand is repeated first, written where it is joined with another map."""
     net = NetworkBuilder("joined")
@@ -428,7 +443,10 @@ def joined_minimum() -> bytes:
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
-@pytest.mark.parametrize("build", [requantized_parts, curve_of_another_scale, joined_minimum])
+@pytest.mark.parametrize(
+    "build",
+    [requantized_parts, curve_of_another_scale, curve_and_a_difference, joined_minimum],
+)
 def test_nothing_is_said_of_operations_that_are_done_together(
     build: Callable[[], bytes], accelerator: str
 ) -> None:

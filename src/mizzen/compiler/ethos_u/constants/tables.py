@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.compiler.ethos_u.constants.surroundings import is_alone
 from mizzen.graph import DType, Operation, Value
 from mizzen.ops.control_flow import Custom, Identity
 from mizzen.ops.data_layout import Reshape, Reverse, Slice, Transpose
-from mizzen.ops.elementwise import Clamp, Table
+from mizzen.ops.elementwise import Add, Clamp, Maximum, Minimum, Mul, Sub, Table
 from mizzen.ops.type_conversion import Cast, Rescale
 from mizzen.reference import apply
 from mizzen.targets.ethos_u.judge.witness import SaidOperation
@@ -22,7 +21,9 @@ Bytes = npt.NDArray[np.uint8]
 
 MOVES = (Identity, Reshape, Reverse, Slice, Transpose)
 """Operations that make no other numbers."""
-FUNCTIONS = (Cast, Clamp, Rescale, Table)
+ARITHMETIC = (Add, Maximum, Minimum, Mul, Sub)
+"""Operations whose results depend on one number each, where the other operand is one number."""
+FUNCTIONS = (Cast, Clamp, Rescale, Table, *ARITHMETIC)
 """Operations whose results depend on one number of their operand each."""
 
 ENTRIES = 256
@@ -52,6 +53,8 @@ def expected_tables(
                 yield table ^ UPPER_BIT
 
 
+MOST_NUMBERS = 1 << 12
+"""Of a constant that is computed to see whether it is one number."""
 MOST_STEPS = 6
 """Operations of a path, on each side of the one in its middle."""
 
@@ -61,8 +64,7 @@ def _paths(operation: Operation) -> Iterator[list[Operation]]:
     backward: list[Operation] = []
     first = operation
     while len(backward) < MOST_STEPS and isinstance(first, (*MOVES, *FUNCTIONS)):
-        source, *_ = first.operands
-        made = source.producer
+        made = _given(first).producer
         if made is None or made.kind in ("CONST", "CONST_SHAPE"):
             break
         backward.append(made)
@@ -74,7 +76,7 @@ def _paths(operation: Operation) -> Iterator[list[Operation]]:
         yield path
         if len(path) < len(start) + MOST_STEPS:
             for result in path[-1].results:
-                users = (user for user in result.uses if is_alone(user, result))
+                users = (user for user in result.uses if _is_alone(user, result))
                 waiting += [
                     [*path, user] for user in users if isinstance(user, (*MOVES, *FUNCTIONS))
                 ]
@@ -89,8 +91,7 @@ def _of_path(path: list[Operation]) -> Iterator[Bytes]:
 
 
 def _entries(path: list[Operation]) -> Iterator[Bytes]:
-    taken, *_ = path[0].operands
-    if taken.dtype is not DType.INT8:
+    if _given(path[0]).dtype is not DType.INT8:
         return
     numbers: Array = np.arange(-128, 128).astype(np.int8)
     for operation in path:
@@ -106,12 +107,51 @@ def _entries(path: list[Operation]) -> Iterator[Bytes]:
 
 def _applied(operation: Operation, numbers: Array) -> Array | None:
     """Return what an operation makes of numbers; None if that depends on where they are."""
-    operands = [value.constant for value in operation.operands]
     if not isinstance(operation, FUNCTIONS) or _is_by_channel(operation):
         return None
-    given = [numbers if array is None else array for array in operands]
-    (result,) = apply(operation, given)
+    taken = _given(operation)
+    given = [numbers if value is taken else _constant(value) for value in operation.operands]
+    if isinstance(operation, ARITHMETIC):
+        given = [_repeated(array, numbers) for array in given[:2]] + given[2:]
+    known = [array for array in given if array is not None]
+    if len(known) < len(given):
+        return None
+    (result,) = apply(operation, known)
     return result.reshape(-1)
+
+
+def _given(operation: Operation) -> Value:
+    """Return the operand of which an operation computes: of arithmetic, what is no number."""
+    computed = [value for value in operation.operands if _constant(value) is None]
+    return computed[0] if isinstance(operation, ARITHMETIC) and computed else operation.operands[0]
+
+
+def _is_alone(operation: Operation, value: Value) -> bool:
+    """Whether an operation computes of one value, and of constants as they are or moved."""
+    return all(each is value or _constant(each) is not None for each in operation.operands)
+
+
+def _constant(value: Value) -> Array | None:
+    """Return what a value always is: a constant, or what is computed of one alone."""
+    if value.constant is not None:
+        return value.constant
+    made = value.producer
+    if not isinstance(made, (Identity, Reshape, Rescale)) or _size(value) > MOST_NUMBERS:
+        return None
+    operands = [_constant(each) for each in made.operands]
+    known = [array for array in operands if array is not None]
+    if len(known) < len(operands):
+        return None
+    (result,) = apply(made, known)
+    return result
+
+
+def _repeated(array: Array | None, numbers: Array) -> Array | None:
+    """Return a number as often as there are numbers; None of different ones."""
+    if array is None or array is numbers:
+        return array
+    flat = array.reshape(-1)
+    return np.full(numbers.shape, flat[0]) if len(flat) and (flat == flat[0]).all() else None
 
 
 def _is_by_channel(operation: Operation) -> bool:
