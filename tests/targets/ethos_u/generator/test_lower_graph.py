@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mizzen.diagnostics import Origin
-from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
+from mizzen.graph import DType, Graph, Value
 from mizzen.ops import Builder
 from mizzen.reference.evaluation import evaluate
 from mizzen.targets.ethos_u.generator.lower import lower, lower_in_runs
@@ -17,26 +14,7 @@ from mizzen.targets.ethos_u.generator.operations import Convolution, Elementwise
 
 from ....passes.networks import inputs_of, networks  # noqa: TID252 tests are no package with a name
 from .interpreter import interpret
-
-Build = Callable[[Builder, Value], Value]
-
-
-def graph_of(shape: tuple[int, ...], build: Build, dtype: DType = DType.INT8) -> Graph:
-    graph = Graph("made")
-    x = graph.add_input(TensorType(shape, dtype), "x")
-    graph.set_outputs([build(Builder(graph, Origin("made")), x)])
-    return graph
-
-
-def scaled(
-    b: Builder, value: Value, to: DType, multiplier: int = 1 << 30, shift: int = 30,
-    zeros: tuple[int, int] = (0, 0), rounding: RoundingMode = RoundingMode.SINGLE_ROUND,
-) -> Value:  # fmt: skip
-    return b(
-        "RESCALE", value, b.constant([multiplier], DType.INT32), b.constant([shift], DType.INT8),
-        b.constant([zeros[0]], value.dtype), b.constant([zeros[1]], to),
-        scale32=True, rounding_mode=rounding, per_channel=False,
-    )  # fmt: skip
+from .small_graphs import Build, graph_of, scaled
 
 
 def require_same(graph: Graph, operations: int | None = None) -> None:

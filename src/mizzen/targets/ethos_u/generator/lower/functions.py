@@ -32,6 +32,8 @@ def function_behind(value: Value, outputs: Sequence[Value]) -> list[Operation]:
 
     None of them if what is computed depends on more, or others read what is between.
     """
+    if value.dtype is not DType.INT8:
+        return []
     found: list[Operation] = []
     if value.dtype is not DType.INT8:
         return found
