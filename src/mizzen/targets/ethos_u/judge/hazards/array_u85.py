@@ -1,4 +1,4 @@
-"""What holds the inputs and the accumulators of an operation of U85, by its number of MACs.
+"""Microblocks of U85 by its number of MACs, and what holds inputs and accumulators of operations.
 
 U85 has no layout in its registers: how an operation's jobs lie in these memories follows from its
 block and its microblock alone.
@@ -11,6 +11,7 @@ beats that Arm's Corstone-320 model reads, see `docs/explanation/timing.md`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from mizzen.targets.ethos_u.judge.hazards.blocks import Blocks, Shape, Sliding
 
@@ -23,27 +24,61 @@ MICROBLOCK_SIDES: dict[str, tuple[int, int]] = {
     "U4X4": (4, 4),
 }
 """Height and width of a microblock by its name; its depth is what the MACs leave."""
-BRICK_BITS = 128
+BRICK_BYTES = 16
 """Of channels, what is allocated at once."""
 SUBKERNEL = 8
 """Kernels are cut into parts of at most so many elements along each axis."""
 
 
+class Use(Enum):
+    """What the array does with a microblock."""
+
+    CONVOLUTION = auto()
+    PRODUCT = auto()
+    REDUCE_SUM = auto()
+    DEPTHWISE = auto()
+    POOL = auto()
+    ELEMENTWISE = auto()
+    RESIZE = auto()
+    FLAT = auto()
+    """A convolution of one element, depth first: where others with wide input are not done."""
+
+
+_ALL = frozenset(Use)
+_DENSE = frozenset({Use.CONVOLUTION, Use.PRODUCT, Use.REDUCE_SUM, Use.FLAT})
+_DEEP = frozenset({Use.CONVOLUTION, Use.PRODUCT, Use.ELEMENTWISE, Use.FLAT})
+_EITHER = frozenset({Use.ELEMENTWISE, Use.RESIZE})
+_THIN = frozenset({Use.DEPTHWISE, Use.POOL})
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A microblock.
+
+    narrow, wide  what it does with 8-bit input, and with more
+    room  what jobs' inputs of at most 16 bytes of a pixel, of 32, and of more are given room in:
+          height, width, and bricks of 16 bytes
+    """
+
+    narrow: frozenset[Use]
+    wide: frozenset[Use]
+    room: tuple[Shape, Shape, Shape]
+
+
 @dataclass(frozen=True, slots=True)
 class Array:
-    """A row: the memories of one size of U85.
+    """A row: one size of U85.
 
-    input_bytes, accumulator_bytes  of the memories
-    units  by height and width of a microblock, what jobs' inputs of at most 128 and 256 bits of
-           channels, and of more, are allocated in: height, width, and bricks of 128 bits
+    input_bytes, accumulator_bytes  of its memories
+    units  its microblocks by name
     """
 
     input_bytes: int
     accumulator_bytes: int
-    units: dict[tuple[int, int], tuple[Shape, Shape, Shape]]
+    units: dict[str, Unit]
 
 
-_NARROW = (1, 2, 1), (1, 1, 2), (1, 1, 2)
+_PAIR = (1, 2, 1), (1, 1, 2), (1, 1, 2)
 _SQUARE = (2, 2, 1), (1, 2, 2), (1, 1, 4)
 _ROW = (1, 4, 1), (1, 2, 2), (1, 1, 4)
 _WIDE = (2, 4, 1), (2, 2, 2), (1, 2, 4)
@@ -53,33 +88,75 @@ _LARGE_ROW = (4, 4, 1), (2, 4, 2), (1, 4, 4)
 KIB = 1024
 
 ARRAYS: dict[int, Array] = {
-    #          input    accumulators  units by microblock
-    128: Array(8 * KIB, 8 * KIB, {(1, 2): _NARROW, (1, 1): _NARROW}),
-    256: Array(16 * KIB, 16 * KIB, {(1, 2): _SQUARE, (2, 2): _SQUARE, (1, 4): _ROW}),
-    512: Array(16 * KIB, 32 * KIB, {(2, 2): _SQUARE, (1, 4): _ROW}),
-    1024: Array(16 * KIB, 64 * KIB, {(2, 2): _WIDE, (2, 4): _WIDE, (1, 4): _WIDE_ROW}),
-    2048: Array(32 * KIB, 128 * KIB, {(2, 2): _LARGE, (4, 4): _LARGE, (1, 4): _LARGE_ROW}),
-}
+    128: Array(8 * KIB, 8 * KIB, {
+        "U1X2": Unit(_DENSE | _EITHER, _ALL, _PAIR),
+        "U1X1": Unit(_THIN | _EITHER, _EITHER | {Use.FLAT}, _PAIR),
+    }),
+    256: Array(16 * KIB, 16 * KIB, {
+        "U1X2": Unit(_THIN | _EITHER, _EITHER | {Use.FLAT}, _SQUARE),
+        "U1X4": Unit(_DENSE | _EITHER, _ALL, _ROW),
+        "U2X2": Unit(_DENSE | _EITHER, _ALL, _SQUARE),
+    }),
+    512: Array(16 * KIB, 32 * KIB, {
+        "U2X2": Unit(_ALL, _ALL, _SQUARE),
+        "U1X4": Unit(_ALL, _ALL, _ROW),
+    }),
+    1024: Array(16 * KIB, 64 * KIB, {
+        "U2X2": Unit(_DEEP, _DEEP, _WIDE),
+        "U1X4": Unit(_DEEP, _DEEP, _WIDE_ROW),
+        "U2X4": Unit(_ALL - {Use.PRODUCT}, _ALL - {Use.PRODUCT}, _WIDE),
+    }),
+    2048: Array(32 * KIB, 128 * KIB, {
+        "U2X2": Unit(_DEEP, _DEEP, _LARGE),
+        "U1X4": Unit(_DEEP, _DEEP, _LARGE_ROW),
+        "U4X4": Unit(_ALL - {Use.PRODUCT}, _ALL - {Use.PRODUCT}, _LARGE),
+    }),
+}  # fmt: skip
 """By MACs."""
 
 
-def jobs_kept(blocks: Blocks, macs: int, sides: tuple[int, int]) -> int:
-    """Return how many jobs' inputs the memory keeps; 0 where nothing is known of jobs."""
+def job_bytes(blocks: Blocks, block: Shape, unit: Unit) -> int:
+    """Return what the input of a job takes in the memory; 0 where there is no sliding window.
+
+    block  of the output, which need not be that of `blocks`
+    """
     item = blocks.inputs[0] if blocks.inputs else None
-    if item is None or item.slab is None or not isinstance(item.window, Sliding):
-        return 0
-    units = ARRAYS[macs].units.get(sides)
-    if units is None:
+    if item is None or not isinstance(item.window, Sliding):
         return 0
     window, size = item.window, item.map.element_bytes
-    bits = item.slab * size * 8
-    high, wide, bricks = units[0 if bits <= BRICK_BITS else 1 if bits <= 2 * BRICK_BITS else 2]
-    area = 1
-    for axis, step, unit in zip((window.y, window.x), blocks.block, (high, wide), strict=False):
-        needed = (step - 1) * axis.stride + min(axis.extent, SUBKERNEL)
-        area *= _rounded(-(-needed // axis.upscale), unit)
-    channels = min(item.slab, item.map.shape[2]) * size
-    return ARRAYS[macs].input_bytes // (area * _rounded(channels, bricks * BRICK_BITS // 8))
+    slab = block[2] if item.slab is None else item.slab
+    high, wide, bricks = _room(unit, slab * size)
+    rows, columns = (
+        _rounded(-(-((step - 1) * axis.stride + min(axis.extent, SUBKERNEL)) // axis.upscale), by)
+        for axis, step, by in ((window.y, block[0], high), (window.x, block[1], wide))
+    )
+    depth = slab if item.slab is None else min(slab, item.map.shape[2])
+    return rows * columns * _rounded(depth * size, bricks * BRICK_BYTES)
+
+
+def granule_bytes(blocks: Blocks, block: Shape, unit: Unit) -> int:
+    """Return what one more granule of rows takes of a job's input."""
+    item = blocks.inputs[0]
+    slab = block[2] if item.slab is None else item.slab
+    high = _room(unit, slab * item.map.element_bytes)[0]
+    whole, window = job_bytes(blocks, block, unit), item.window
+    assert isinstance(window, Sliding)
+    needed = (block[0] - 1) * window.y.stride + min(window.y.extent, SUBKERNEL)
+    return whole * high // _rounded(-(-needed // window.y.upscale), high)
+
+
+def jobs_kept(blocks: Blocks, macs: int, microblock: str) -> int:
+    """Return how many jobs' inputs the memory keeps; 0 where jobs have no slabs of channels."""
+    unit = ARRAYS[macs].units.get(microblock)
+    if unit is None or not blocks.inputs or blocks.inputs[0].slab is None:
+        return 0
+    needed = job_bytes(blocks, blocks.block, unit)
+    return ARRAYS[macs].input_bytes // needed if needed else 0
+
+
+def _room(unit: Unit, pixel_bytes: int) -> Shape:
+    bricks = -(-pixel_bytes // BRICK_BYTES)
+    return unit.room[0 if bricks <= 1 else 1 if bricks == 2 else 2]
 
 
 def _rounded(value: int, unit: int) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.judge.hazards.contents import Contents, Ranges, Surroundings
 from mizzen.targets.ethos_u.judge.hazards.findings import Finding, Misfit, Order, Race, span_of
+from mizzen.targets.ethos_u.judge.hazards.fit_u85 import misfits_u85
 from mizzen.targets.ethos_u.judge.hazards.inplace import overwritten
 from mizzen.targets.ethos_u.judge.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.judge.hazards.maps import (
@@ -36,6 +37,7 @@ from mizzen.targets.ethos_u.judge.hazards.operations import (
 from mizzen.targets.ethos_u.judge.hazards.registers import Registers
 from mizzen.targets.ethos_u.judge.hazards.shared_buffer import misfits
 from mizzen.targets.ethos_u.judge.hazards.stream import Queue, Wait, steps
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import Accelerator
 from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 
@@ -129,7 +131,7 @@ class _Checker:
         self._transfers.append(transfer)
 
     def _kernel(self, kernel: Kernel) -> Iterator[Race | Misfit]:
-        for what in misfits(kernel, self._registers, self._accelerator):
+        for what in self._misfits(kernel):
             yield Misfit(kernel, what)
         if not (self._goes_on and self._kernels):
             _finish(self._kernels, self._order.kernels - 1)
@@ -142,6 +144,12 @@ class _Checker:
         self._kernels[-1].append(kernel)
         yield from _overwrites(self._kernels[-1], kernel)
         yield from _collides(kernel)
+
+    def _misfits(self, kernel: Kernel) -> Iterator[str]:
+        if self._accelerator.arch is not Arch.U85:
+            return misfits(kernel, self._registers, self._accelerator)
+        first = self._kernels[-1][0] if self._goes_on and self._kernels else None
+        return misfits_u85(kernel, first, self._registers, self._accelerator)
 
     def _after_transfers(self, operation: Operation) -> Iterator[Race]:
         for later, transfer in enumerate(reversed(self._transfers)):

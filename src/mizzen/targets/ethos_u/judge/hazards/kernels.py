@@ -208,6 +208,7 @@ class KernelsU85:
             table=table,
             goes_on=result is not None and result.map.place.kind is Kind.CHAIN,
             mode=_mode(instruction),
+            microblock=registers.choice("SET_ACC_FORMAT", "microblock"),
         )
 
     def _map(self, prefix: str, shape: Shape) -> Map:

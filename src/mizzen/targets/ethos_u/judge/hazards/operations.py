@@ -49,6 +49,7 @@ class Kernel:
     scratch   bytes of the shared buffer that it uses for itself
     goes_on   whether its result stays in a chain buffer, so that the next one is of its chain
     mode      of pooling, an elementwise operation or a resize; else empty
+    microblock  of U85, by its name
     """
 
     name: str
@@ -61,6 +62,7 @@ class Kernel:
     scratch: Footprint = NOTHING
     goes_on: bool = False
     mode: str = ""
+    microblock: str = ""
 
 
 Operation = Kernel | Transfer

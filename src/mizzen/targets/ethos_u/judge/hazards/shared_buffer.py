@@ -105,10 +105,7 @@ class Use:
 def misfits(kernel: Kernel, registers: Registers, accelerator: Accelerator) -> Iterator[str]:
     """Say which parts of the buffer an operation overflows; `registers` are those it starts with.
 
-    Of U85, which has no such buffer, nothing.
     """
-    if accelerator.name not in GRANULES:
-        return
     fault = block_fault(registers, accelerator)
     if fault:
         yield f"a block {fault}"

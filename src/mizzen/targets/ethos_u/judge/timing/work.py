@@ -230,8 +230,8 @@ class _Reader:
         return self.accelerator.cores if dual else 1
 
     def _kept(self, blocks: Blocks) -> int:
-        sides = MICROBLOCK_SIDES[self.registers.choice("SET_ACC_FORMAT", "microblock")]
-        return jobs_kept(blocks, self.accelerator.macs, sides)
+        microblock = self.registers.choice("SET_ACC_FORMAT", "microblock")
+        return jobs_kept(blocks, self.accelerator.macs, microblock)
 
     def _microblock(self) -> Shape:
         if self.accelerator.shram_kib is not None:
