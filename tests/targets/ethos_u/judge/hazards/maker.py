@@ -16,6 +16,8 @@ Shape = tuple[int, int, int]
 SIZE = 0x1000
 """Bytes of the scratch region."""
 CONSTANT_BYTES = 0x400
+POOLS_U85 = {128: (0, 1, 1), 256: (1, 1, 2), 512: (3, 2, 2), 1024: (4, 2, 4), 2048: (5, 4, 4)}
+"""The microblock of pooling on U85, by MACs: its number, height and width; it has 16 channels."""
 
 
 class Maker:
@@ -74,7 +76,7 @@ class Maker:
 
     def copy(self, source: int, target: int, shape: Shape, **more: Any) -> int:
         """Add a copy in blocks of `block` with a `table`, if one is given, and a `blockdep`."""
-        block = more.get("block", shape)
+        block = more.get("block", self._whole(shape))
         self.map(
             "IFM", source, shape, storage=more.get("ifm_storage", 0), layout=more.get("ifm_layout")
         )
@@ -94,12 +96,20 @@ class Maker:
         if "table" in more:
             function = 4 if self.accelerator.arch is Arch.U85 else 16 + more["table"]
         self.add("SET_ACTIVATION", activation_function=function, table=more.get("table", 0))
-        self.add("SET_ACC_FORMAT")
+        self.add("SET_ACC_FORMAT", microblock=POOLS_U85.get(self.accelerator.macs, (0, 1, 1))[0])
         self.add("SET_AB_START", ab_start=more.get("ab_start", 4))
         self.add("SET_IFM_IB_END", ib_end=4)
         self.add("SET_BLOCKDEP", blockdep=more.get("blockdep", 0))
         mode = 3 if self.accelerator.arch is Arch.U85 else 1
         return self.operation("OP_POOL", "AVERAGE_POOL_2D", pooling_mode=mode)
+
+    def _whole(self, shape: Shape) -> Shape:
+        """Return the block that a copy is done in at once; on U85 of whole microblocks."""
+        if self.accelerator.arch is not Arch.U85:
+            return shape
+        _, high, wide = POOLS_U85[self.accelerator.macs]
+        height, width, depth = shape
+        return -(-height // high) * high, -(-width // wide) * wide, -(-depth // 16) * 16
 
     def dma(self, source: int, target: int, length: int, **more: Any) -> int:
         """Add a transfer from `source_region` (1) to `region` (1), or to the NPU's own memory."""

@@ -49,6 +49,7 @@ _DENSE = frozenset({Use.CONVOLUTION, Use.PRODUCT, Use.REDUCE_SUM, Use.FLAT})
 _DEEP = frozenset({Use.CONVOLUTION, Use.PRODUCT, Use.ELEMENTWISE, Use.FLAT})
 _EITHER = frozenset({Use.ELEMENTWISE, Use.RESIZE})
 _THIN = frozenset({Use.DEPTHWISE, Use.POOL})
+_FLAT = frozenset({Use.PRODUCT, Use.FLAT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,10 @@ KIB = 1024
 ARRAYS: dict[int, Array] = {
     128: Array(8 * KIB, 8 * KIB, {
         "U1X2": Unit(_DENSE | _EITHER, _ALL, _PAIR),
-        "U1X1": Unit(_THIN | _EITHER, _EITHER | {Use.FLAT}, _PAIR),
+        "U1X1": Unit(_THIN | _EITHER, _FLAT | _EITHER, _PAIR),
     }),
     256: Array(16 * KIB, 16 * KIB, {
-        "U1X2": Unit(_THIN | _EITHER, _EITHER | {Use.FLAT}, _SQUARE),
+        "U1X2": Unit(_THIN | _EITHER, _FLAT | _EITHER, _SQUARE),
         "U1X4": Unit(_DENSE | _EITHER, _ALL, _ROW),
         "U2X2": Unit(_DENSE | _EITHER, _ALL, _SQUARE),
     }),
@@ -115,34 +116,40 @@ ARRAYS: dict[int, Array] = {
 """By MACs."""
 
 
-def job_bytes(blocks: Blocks, block: Shape, unit: Unit) -> int:
+def job_bytes(blocks: Blocks, block: Shape, unit: Unit, beyond: int = 0) -> int:
     """Return what the input of a job takes in the memory; 0 where there is no sliding window.
 
-    block  of the output, which need not be that of `blocks`
+    block   of the output, which need not be that of `blocks`
+    beyond  rows and columns before an enlargement that are needed besides
     """
     item = blocks.inputs[0] if blocks.inputs else None
     if item is None or not isinstance(item.window, Sliding):
         return 0
-    window, size = item.window, item.map.element_bytes
+    size = item.map.element_bytes
     slab = block[2] if item.slab is None else item.slab
-    high, wide, bricks = _room(unit, slab * size)
-    rows, columns = (
-        _rounded(-(-((step - 1) * axis.stride + min(axis.extent, SUBKERNEL)) // axis.upscale), by)
-        for axis, step, by in ((window.y, block[0], high), (window.x, block[1], wide))
-    )
+    high, wide, bricks = room(unit, slab * size)
+    rows, columns = covered(item.window, block, beyond)
     depth = slab if item.slab is None else min(slab, item.map.shape[2])
-    return rows * columns * _rounded(depth * size, bricks * BRICK_BYTES)
+    return (
+        _rounded(rows, high)
+        * _rounded(columns, wide)
+        * _rounded(depth * size, bricks * BRICK_BYTES)
+    )
 
 
-def granule_bytes(blocks: Blocks, block: Shape, unit: Unit) -> int:
-    """Return what one more granule of rows takes of a job's input."""
-    item = blocks.inputs[0]
-    slab = block[2] if item.slab is None else item.slab
-    high = _room(unit, slab * item.map.element_bytes)[0]
-    whole, window = job_bytes(blocks, block, unit), item.window
-    assert isinstance(window, Sliding)
-    needed = (block[0] - 1) * window.y.stride + min(window.y.extent, SUBKERNEL)
-    return whole * high // _rounded(-(-needed // window.y.upscale), high)
+def covered(window: Sliding, block: Shape, beyond: int = 0) -> tuple[int, int]:
+    """Return rows and columns of the input under a part of the kernel, for a block."""
+    rows, columns = (
+        -(-((step - 1) * axis.stride + min(axis.extent, SUBKERNEL) + beyond) // axis.upscale)
+        for axis, step in ((window.y, block[0]), (window.x, block[1]))
+    )
+    return rows, columns
+
+
+def room(unit: Unit, pixel_bytes: int) -> Shape:
+    """Return what a job's input is given room in, for so many bytes of a pixel."""
+    bricks = -(-pixel_bytes // BRICK_BYTES)
+    return unit.room[0 if bricks <= 1 else 1 if bricks == 2 else 2]
 
 
 def jobs_kept(blocks: Blocks, macs: int, microblock: str) -> int:
@@ -152,11 +159,6 @@ def jobs_kept(blocks: Blocks, macs: int, microblock: str) -> int:
         return 0
     needed = job_bytes(blocks, blocks.block, unit)
     return ARRAYS[macs].input_bytes // needed if needed else 0
-
-
-def _room(unit: Unit, pixel_bytes: int) -> Shape:
-    bricks = -(-pixel_bytes // BRICK_BYTES)
-    return unit.room[0 if bricks <= 1 else 1 if bricks == 2 else 2]
 
 
 def _rounded(value: int, unit: int) -> int:

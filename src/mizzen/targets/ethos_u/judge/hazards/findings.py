@@ -157,9 +157,16 @@ class MissingOutput:
         return {**self.diagnostic.as_dict(), **self.span.as_dict()}
 
 
+MEMORY_RULES = {
+    False: "Ethos-U55 and U65 technical reference manuals, shared buffer",
+    True: "Ethos-U85 technical reference manual, microarchitecture",
+}
+"""Where it is said what an operation may take of the memory inside the NPU; True is of U85."""
+
+
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """An operation that overflows the memory inside the NPU, whose parts then lie over another."""
+    """An operation that overflows the memory inside the NPU, or that the array cannot do so."""
 
     kernel: Kernel
     what: str
@@ -171,7 +178,7 @@ class Misfit:
             "E678",
             f"{self.kernel.name}: {self.what}",
             origin=self.kernel.origin,
-            rule="Ethos-U55 and U65 technical reference manuals, shared buffer",
+            rule=MEMORY_RULES[bool(self.kernel.microblock)],
             help="the command stream is damaged, or what made it is wrong",
         )
 

@@ -10,6 +10,7 @@ blocks, whose streams hold to all of this.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from mizzen.targets.ethos_u.judge.hazards.array_u85 import (
@@ -18,8 +19,9 @@ from mizzen.targets.ethos_u.judge.hazards.array_u85 import (
     Array,
     Unit,
     Use,
-    granule_bytes,
+    covered,
     job_bytes,
+    room,
 )
 from mizzen.targets.ethos_u.judge.hazards.blocks import Shape, Sliding
 from mizzen.targets.ethos_u.judge.hazards.kernels import is_part_kernel
@@ -51,7 +53,7 @@ def misfits_u85(
         return
     use, array = _use(kernel, registers), ARRAYS[accelerator.macs]
     yield from _formats(kernel, use)
-    fault = _block_fault(kernel, use, accelerator) or _microblock_fault(kernel, use, array)
+    fault = _microblock_fault(kernel, use, array) or _block_fault(kernel, use, accelerator)
     if fault:
         yield fault
     elif use in IN_ARRAY:
@@ -110,7 +112,7 @@ def _formats(kernel: Kernel, use: Use) -> Iterator[str]:
         return
     size = kernel.blocks.block[result.axes[2]]
     if size % BRICK:
-        yield f"a block must have a multiple of {BRICK} of what becomes channels of bricks, not {size}"
+        yield f"a block must have a multiple of {BRICK} of what becomes channels, not {size}"
 
 
 def _block_fault(kernel: Kernel, use: Use, accelerator: Accelerator) -> str:
@@ -152,12 +154,13 @@ def _in_array(
     unit, blocks = array.units[kernel.microblock], kernel.blocks
     high, wide = MICROBLOCK_SIDES[kernel.microblock]
     least = high, wide, accelerator.macs // (INPUT_DEPTH * high * wide)
+    beyond = _beyond(registers)
     twice = (
-        BUFFERS * job_bytes(blocks, least, unit) <= array.input_bytes
+        BUFFERS * job_bytes(blocks, least, unit, beyond) <= array.input_bytes
         and BUFFERS * _accumulators(registers, least) <= array.accumulator_bytes
     )
     times = BUFFERS if twice else 1
-    needed = times * job_bytes(blocks, blocks.block, unit)
+    needed = times * job_bytes(blocks, blocks.block, unit, beyond)
     if needed > array.input_bytes:
         yield _overflow(f"inputs of {times} jobs", array.input_bytes, needed, blocks.block)
     needed = times * _accumulators(registers, blocks.block)
@@ -167,20 +170,28 @@ def _in_array(
 
 
 def _beside_array(kernel: Kernel, registers: Registers, array: Array) -> Iterator[str]:
-    """Say what an operation of the array with one block at work does not fit into."""
+    """Say what an operation of the array with one block at work does not fit into.
+
+    Of its input the next rows are there too, unless the block is the whole.
+    """
     unit, blocks = array.units[kernel.microblock], kernel.blocks
-    needed = job_bytes(blocks, blocks.block, unit)
-    if needed and isinstance(blocks.inputs[0].window, Sliding):
-        if blocks.total > 1:
-            needed += granule_bytes(blocks, blocks.block, unit)
-        else:
-            height, width, depth = blocks.inputs[0].map.shape
-            needed = min(needed, height * width * depth * blocks.inputs[0].map.element_bytes)
+    needed = job_bytes(blocks, blocks.block, unit, _beyond(registers))
+    if needed:
+        item = blocks.inputs[0]
+        assert isinstance(item.window, Sliding)
+        high = room(unit, (item.slab or blocks.block[2]) * item.map.element_bytes)[0]
+        granules = -(-covered(item.window, blocks.block, _beyond(registers))[0] // high)
+        whole = math.prod(item.map.shape) * item.map.element_bytes
+        needed = min(needed, whole) if blocks.total == 1 else needed + needed // granules
     if needed > array.input_bytes:
         yield _overflow("the input of a block", array.input_bytes, needed, blocks.block)
     needed = _accumulators(registers, blocks.block)
     if needed > array.accumulator_bytes:
         yield _overflow("accumulators", array.accumulator_bytes, needed, blocks.block)
+
+
+def _beyond(registers: Registers) -> int:
+    return 1 if registers.choice("SET_IFM_UPSCALE", "mode") == "NEAREST" else 0
 
 
 def _accumulators(registers: Registers, block: Shape) -> int:

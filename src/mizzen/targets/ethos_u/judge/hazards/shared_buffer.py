@@ -103,9 +103,7 @@ class Use:
 
 
 def misfits(kernel: Kernel, registers: Registers, accelerator: Accelerator) -> Iterator[str]:
-    """Say which parts of the buffer an operation overflows; `registers` are those it starts with.
-
-    """
+    """Say which parts of the buffer an operation overflows; `registers` are what it starts with."""
     fault = block_fault(registers, accelerator)
     if fault:
         yield f"a block {fault}"
