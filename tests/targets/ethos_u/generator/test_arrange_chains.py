@@ -17,6 +17,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Kernel,
     Map,
     Order,
+    Pooling,
     Role,
     Scale,
     Sequence,
@@ -27,6 +28,7 @@ from mizzen.targets.ethos_u.generator.operations import (
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     ElementwiseMode,
+    Layout,
     PoolingMode,
     TransposeU85,
 )
@@ -222,3 +224,32 @@ def test_chains_into_parts_of_a_tensor() -> None:
     alone = net.sequence((x,), (joined,))
     assert links(chained(alone)) == [2, 2]
     assert is_same(alone, chained(alone))
+
+
+def test_a_sum_of_planes() -> None:
+    """Rows of bricks follow each other, so that the sum sees one row as the convolution does."""
+    net = Network()
+    x = net.tensor((2, 20, 16), Role.INPUT)
+    y, z = (net.tensor((2, 20, 16), layout=Layout.NHWC) for _ in range(2))
+    origin = Origin()
+    net.operations += [
+        Pooling(
+            origin, PoolingMode.AVERAGE, planes(x, 1, 20), planes(y, 1, 20), Kernel(),
+            Scale(1 << 30, 30), WHOLE_RANGE,
+        ),
+        Elementwise(
+            origin, ElementwiseMode.MAX, planes(y, 4, 5), planes(x, 4, 5), planes(z, 4, 5),
+            WHOLE_RANGE,
+        ),
+    ]  # fmt: skip
+    net.as_output(z)
+    alone = net.sequence((x,), (z,))
+    together = chained(alone)
+    assert links(together) == [2]
+    assert is_same(alone, together)
+
+
+def planes(tensor: int, height: int, width: int) -> Map:
+    """Return 32 channels of a tensor that is seen as two planes of bricks."""
+    view = Bytes(tensor, (height, width, 32), 0, (16 * width, 16, 320), Layout.NHCWB16)
+    return Map(view, INT8)

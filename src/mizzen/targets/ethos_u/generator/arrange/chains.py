@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from mizzen.targets.ethos_u.generator.arrange.strided import in_bytes, is_dense
-from mizzen.targets.ethos_u.generator.arrange.views import elements_seen
+from mizzen.targets.ethos_u.generator.arrange.views import elements_seen, in_rows
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
     Bytes,
@@ -162,11 +162,23 @@ class _Search:
         """Whether two maps have the same elements of a tensor in the same order."""
         if one.view == other.view:
             return True
-        lines = [in_bytes(map_, self._sequence.tensors) for map_ in (one, other)]
-        return one.elements == other.elements and all(
-            line is not None and line.offset_bytes == 0 and is_dense(line, one.dtype.itemsize)
-            for line in lines
-        )
+        if one.shape[2] == other.shape[2]:
+            first, second = self._in_one_row(one), self._in_one_row(other)
+            return first is not None and first == second
+        first, second = (in_bytes(map_, self._sequence.tensors) for map_ in (one, other))
+        if first is None or second is None or one.elements != other.elements:
+            return False
+        dense = all(is_dense(view, one.dtype.itemsize) for view in (first, second))
+        return dense and first.offset_bytes == second.offset_bytes
+
+    def _in_one_row(self, map_: Map) -> Bytes | None:
+        """Return a map as one row of all its positions; None where they are no row."""
+        positions = map_.shape[0] * map_.shape[1]
+        seen = in_rows(map_, self._sequence, (1, positions))
+        if seen is None or not isinstance(seen.view, Bytes):
+            return None
+        _, stride_x, stride_c = seen.view.strides_bytes
+        return replace(seen.view, strides_bytes=(0, stride_x if positions > 1 else 0, stride_c))
 
     def _stays(self, index: int, until: int) -> bool:
         """Whether nothing writes what an operation reads before another one."""

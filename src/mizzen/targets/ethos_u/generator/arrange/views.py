@@ -114,8 +114,8 @@ def positions_view(sequence: Sequence, index: int, shape: tuple[int, int]) -> Se
     assert isinstance(operation, Pooling | Convolution), "it has a window"
     if math.prod(shape) != math.prod(operation.ofm.shape[:2]) or shape == operation.ofm.shape[:2]:
         return None
-    ifm = _rows(operation.ifm, sequence, shape)
-    ofm = _rows(operation.ofm, sequence, shape)
+    ifm = in_rows(operation.ifm, sequence, shape)
+    ofm = in_rows(operation.ofm, sequence, shape)
     if ifm is None or ofm is None:
         return None
     return replaced(sequence, {index: (replace(operation, ifm=ifm, ofm=ofm),)})
@@ -162,7 +162,7 @@ def elements_seen(operation: Elementwise, sequence: Sequence, shape: Shape) -> E
         if map_.shape == (1, 1, 1) or (map_.shape[:2] == (1, 1) and same_depth):
             return map_
         if map_.shape[:2] == whole[:2] and same_depth:
-            return _rows(map_, sequence, shape[:2])
+            return in_rows(map_, sequence, shape[:2])
         return _dense(map_, sequence, shape) if map_.shape == whole else None
 
     maps = [seen(map_) for map_ in (*maps_read(operation), operation.ofm)]
@@ -223,7 +223,7 @@ def _dense(map_: Map, sequence: Sequence, shape: Shape) -> Map | None:
     )
 
 
-def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
+def in_rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
     """Return a map whose rows follow each other in others of as many positions."""
     view = map_.view if is_planes(map_.view) else in_bytes(map_, sequence.tensors)
     if not isinstance(view, Bytes):
