@@ -200,6 +200,32 @@ def bytes_of(net: Network, tensor: int, shape: Shape) -> Map:
     return Map(Bytes(tensor, shape, 0, strides), INT8, 3)
 
 
+def test_a_sum_of_what_is_written_column_by_column() -> None:
+    """Rows of the pool are columns of what the sum reads."""
+    net = Network()
+    x = net.tensor((1, 20, 24), Role.INPUT)
+    turned = Map(Bytes(x, (5, 4, 24), 0, (24, 5 * 24, 1)), INT8)
+    y = net.tensor((4, 5, 24), layout=Layout.NHWC)
+    written = Map(Bytes(y, (5, 4, 24), 0, (24, 5 * 24, 1)), INT8)
+    net.operations.append(
+        Pooling(
+            Origin(),
+            PoolingMode.AVERAGE,
+            turned,
+            written,
+            Kernel(),
+            Scale(1 << 30, 31),
+            WHOLE_RANGE,
+        )
+    )
+    last = net.add(bytes_of(net, y, (1, 20, 24)), net.whole(x))
+    net.as_output(last)
+    alone = net.sequence((x,), (last,))
+    together = chained(alone)
+    assert links(together) == [2]
+    assert is_same(alone, together)
+
+
 def test_a_sum_of_what_cannot_be_seen_otherwise() -> None:
     """One operand has a number for each column."""
     net = Network()

@@ -14,10 +14,11 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from mizzen.targets.ethos_u.generator.arrange.strided import in_bytes, is_dense
-from mizzen.targets.ethos_u.generator.arrange.views import elements_seen, in_rows
+from mizzen.targets.ethos_u.generator.arrange.strided import in_bytes, is_dense, is_planes
+from mizzen.targets.ethos_u.generator.arrange.views import elements_seen, in_one_row
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
+    Box,
     Bytes,
     Chain,
     Computation,
@@ -140,7 +141,7 @@ class _Search:
         link = as_link(self._sequence.operations[index])
         if link is None or map_.shape != link.ofm.shape or not self._is_handed_on(before, map_):
             return None
-        link = elements_seen(link, self._sequence, before.result.shape)
+        link = self._seen(link, before.result, map_)
         if link is None:
             return None
         links = (*before.links, _reading(link, before.result))
@@ -151,34 +152,29 @@ class _Search:
         return _Links((*before.indices, index), links)
 
     def _is_handed_on(self, before: _Links, map_: Map) -> bool:
-        """Whether all that a chain gives, one map of one operation reads, element by element."""
+        """Whether one map of one operation, and nothing else, reads what a chain gives."""
         result, tensor = before.result, self._sequence.tensors[map_.tensor]
         own = tensor.role is Role.SCRATCH and map_.tensor not in self._sequence.outputs
         alone = len(self._writers[map_.tensor]) == len(self._readers[map_.tensor]) == 1
         alike = map_.dtype == result.dtype and map_.dtype.itemsize <= WIDEST_BYTES
-        return own and alone and alike and self._is_same(result, map_)
+        return own and alone and alike and map_.elements == result.elements
 
-    def _is_same(self, one: Map, other: Map) -> bool:
-        """Whether two maps have the same elements of a tensor in the same order."""
-        if one.view == other.view:
-            return True
-        if one.shape[2] == other.shape[2]:
-            first, second = self._in_one_row(one), self._in_one_row(other)
-            return first is not None and first == second
-        first, second = (in_bytes(map_, self._sequence.tensors) for map_ in (one, other))
-        if first is None or second is None or one.elements != other.elements:
-            return False
-        dense = all(is_dense(view, one.dtype.itemsize) for view in (first, second))
-        return dense and first.offset_bytes == second.offset_bytes
+    def _seen(self, link: Elementwise, result: Map, map_: Map) -> Elementwise | None:
+        """Return a link that sees all its maps in the order in which a result is written.
 
-    def _in_one_row(self, map_: Map) -> Bytes | None:
-        """Return a map as one row of all its positions; None where they are no row."""
-        positions = map_.shape[0] * map_.shape[1]
-        seen = in_rows(map_, self._sequence, (1, positions))
-        if seen is None or not isinstance(seen.view, Bytes):
-            return None
-        _, stride_x, stride_c = seen.view.strides_bytes
-        return replace(seen.view, strides_bytes=(0, stride_x if positions > 1 else 0, stride_c))
+        map_  through which it reads it
+        """
+        if result.view == map_.view:
+            return link
+        tensors = self._sequence.tensors
+        written = result.view if is_planes(result.view) else in_bytes(result, tensors)
+        if result.shape[2] == map_.shape[2]:
+            steps = _steps(written, in_one_row(map_, self._sequence))
+        else:
+            read = in_bytes(map_, tensors)
+            follow = _is_dense(written, result) and _is_dense(read, result)
+            steps = (result.shape[1], 1) if follow and _begin_together(written, read) else None
+        return steps and elements_seen(link, self._sequence, result.shape, steps)
 
     def _stays(self, index: int, until: int) -> bool:
         """Whether nothing writes what an operation reads before another one."""
@@ -187,6 +183,36 @@ class _Search:
             for tensor in tensors_read(self._sequence.operations[index])
             for writer in self._writers[tensor]
         )
+
+
+def _steps(written: Box | Bytes | None, read: Bytes | None) -> tuple[int, int] | None:
+    """Return how many positions of what is read row by row lie between rows, and between columns.
+
+    None where these are not all of its positions.
+    """
+    if not isinstance(written, Bytes) or read is None or not _begin_together(written, read):
+        return None
+    (height, width, _), (stride_y, stride_x, _) = written.shape, written.strides_bytes
+    unit = read.strides_bytes[1]
+    for down, across in ((width, 1), (1, height)):
+        rows_follow = height == 1 or stride_y == down * unit
+        if rows_follow and (width == 1 or stride_x == across * unit):
+            return down, across
+    return None
+
+
+def _is_dense(view: Box | Bytes | None, result: Map) -> bool:
+    return isinstance(view, Bytes) and is_dense(view, result.dtype.itemsize)
+
+
+def _begin_together(one: Box | Bytes | None, other: Box | Bytes | None) -> bool:
+    """Whether two views have their first pixel in common."""
+    return (
+        isinstance(one, Bytes)
+        and isinstance(other, Bytes)
+        and (one.layout, one.offset_bytes, one.strides_bytes[2])
+        == (other.layout, other.offset_bytes, other.strides_bytes[2])
+    )
 
 
 def _reading(link: Elementwise, result: Map) -> Computation:

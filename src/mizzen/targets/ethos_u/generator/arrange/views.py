@@ -114,8 +114,8 @@ def positions_view(sequence: Sequence, index: int, shape: tuple[int, int]) -> Se
     assert isinstance(operation, Pooling | Convolution), "it has a window"
     if math.prod(shape) != math.prod(operation.ofm.shape[:2]) or shape == operation.ofm.shape[:2]:
         return None
-    ifm = in_rows(operation.ifm, sequence, shape)
-    ofm = in_rows(operation.ofm, sequence, shape)
+    ifm = _rows(operation.ifm, sequence, shape)
+    ofm = _rows(operation.ofm, sequence, shape)
     if ifm is None or ofm is None:
         return None
     return replaced(sequence, {index: (replace(operation, ifm=ifm, ofm=ofm),)})
@@ -148,21 +148,23 @@ def elements_view(sequence: Sequence, index: int, shape: Shape) -> Sequence | No
     return replaced(sequence, {index: (changed,)})
 
 
-def elements_seen(operation: Elementwise, sequence: Sequence, shape: Shape) -> Elementwise | None:
+def elements_seen(
+    operation: Elementwise, sequence: Sequence, shape: Shape, steps: tuple[int, int]
+) -> Elementwise | None:
     """Return an elementwise operation that sees its output, and its inputs with it, in a shape.
 
-    None where one of them cannot be seen so.
+    steps  of its positions, row by row as it sees them now, from one row to the next of the shape,
+           and from one column to the next
+
+    None where one of its maps cannot be seen so.
     """
     whole = operation.ofm.shape
-    if shape == whole:
-        return operation
-    same_depth = shape[2] == whole[2]
 
     def seen(map_: Map) -> Map | None:
-        if map_.shape == (1, 1, 1) or (map_.shape[:2] == (1, 1) and same_depth):
+        if map_.shape == (1, 1, 1) or (map_.shape[:2] == (1, 1) and shape[2] == whole[2]):
             return map_
-        if map_.shape[:2] == whole[:2] and same_depth:
-            return in_rows(map_, sequence, shape[:2])
+        if map_.shape[:2] == whole[:2] and shape[2] == whole[2]:
+            return _stepped(map_, sequence, shape[:2], steps)
         return _dense(map_, sequence, shape) if map_.shape == whole else None
 
     maps = [seen(map_) for map_ in (*maps_read(operation), operation.ofm)]
@@ -172,6 +174,24 @@ def elements_seen(operation: Elementwise, sequence: Sequence, shape: Shape) -> E
     ifm = next(others)
     ifm2 = next(others) if isinstance(operation.ifm2, Map) else operation.ifm2
     return replace(operation, ifm=ifm, ifm2=ifm2, ofm=next(others))
+
+
+def _stepped(
+    map_: Map, sequence: Sequence, shape: tuple[int, int], steps: tuple[int, int]
+) -> Map | None:
+    """Return a map whose rows follow each other in others, so many positions apart."""
+    line = in_one_row(map_, sequence)
+    if line is None:
+        return None
+    _, stride_x, stride_c = line.strides_bytes
+    strides = steps[0] * stride_x, steps[1] * stride_x, stride_c
+    return replace(map_, view=replace(line, shape=(*shape, line.shape[2]), strides_bytes=strides))
+
+
+def in_one_row(map_: Map, sequence: Sequence) -> Bytes | None:
+    """Return a map as one row of all its positions; None where they are no row."""
+    seen = _rows(map_, sequence, (1, map_.shape[0] * map_.shape[1]))
+    return seen.view if seen is not None and isinstance(seen.view, Bytes) else None
 
 
 def view_shapes(operation: Computation, accelerator: Accelerator) -> Iterator[Shape]:
@@ -223,7 +243,7 @@ def _dense(map_: Map, sequence: Sequence, shape: Shape) -> Map | None:
     )
 
 
-def in_rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
+def _rows(map_: Map, sequence: Sequence, shape: tuple[int, int]) -> Map | None:
     """Return a map whose rows follow each other in others of as many positions."""
     view = map_.view if is_planes(map_.view) else in_bytes(map_, sequence.tensors)
     if not isinstance(view, Bytes):
