@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.targets.ethos_u.generator.operations import Blob, Issue, Schedule, WeightPart
+
 ALIGNMENT_BYTES = 16
+
+
+def weights_of(blob: Blob, part: WeightPart) -> bytes:
+    """Return the weight stream of a core."""
+    start = part.weights_offset_bytes
+    return blob.data[start : start + part.weights_bytes]
+
+
+def shared_weights(schedule: Schedule) -> frozenset[bytes]:
+    """Return the weight streams that several blobs have, all of which are read where they lie."""
+    issues = [item for item in schedule.items if isinstance(item, Issue) and item.blob is not None]
+    staged = {issue.blob for issue in issues if issue.staging is not None}
+    counts: Counter[bytes] = Counter()
+    for place, blob in enumerate(schedule.blobs):
+        streams = {weights_of(blob, part) for part in blob.cores} - {b""}
+        counts.update(streams)
+        if place in staged:
+            counts.subtract(dict.fromkeys(streams, len(schedule.blobs)))
+    return frozenset(stream for stream, count in counts.items() if count > 1)
 
 
 class PackedConstants:

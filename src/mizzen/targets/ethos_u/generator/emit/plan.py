@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail
-from mizzen.targets.ethos_u.generator.emit.constants import PackedConstants
+from mizzen.targets.ethos_u.generator.emit.constants import (
+    PackedConstants,
+    shared_weights,
+    weights_of,
+)
 from mizzen.targets.ethos_u.generator.emit.early import with_early_tables
 from mizzen.targets.ethos_u.generator.emit.forms_u85 import in_u85_form
 from mizzen.targets.ethos_u.generator.emit.inplace import overwrites_unread
@@ -29,6 +33,7 @@ from mizzen.targets.ethos_u.generator.emit.steps import (
 from mizzen.targets.ethos_u.generator.emit.tables import TableUse, assign
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
+    Blob,
     Blocking,
     Computation,
     Convolution,
@@ -106,6 +111,7 @@ class _Planner:
         if accelerator.arch is Arch.U85:
             self._operations = tuple(map(in_u85_form, self._operations))
         self._constants = PackedConstants()
+        self._shared = shared_weights(schedule)
         sequence = schedule.sequence
         self._addresses = Addresses(sequence.tensors, schedule.layouts, self._places())
 
@@ -355,11 +361,11 @@ class _Planner:
                        origin=operation.origin)  # fmt: skip
         blob = self._schedule.blobs[issue.blob]
         if issue.staging is None:
-            region, offset = RegionIndex.READ_ONLY, self._constants.offset_of(blob.data)
+            cores = tuple(self._in_place(blob, part) for part in blob.cores)
         else:
             place = self._schedule.stagings[issue.staging].place
-            region, offset = place.region, place.offset_bytes + issue.offset_bytes
-        cores = tuple(_of_core(part, region, offset) for part in blob.cores)
+            offset = place.offset_bytes + issue.offset_bytes
+            cores = tuple(_of_core(part, place.region, offset) for part in blob.cores)
         if operation.written is not None:
             place = self._addresses.place(operation.written.tensor, operation.origin)
             streams = zip(cores, operation.written.streams, strict=True)
@@ -370,6 +376,22 @@ class _Planner:
         _check_aligned(cores, operation.origin)
         missing = self._accelerator.cores - len(cores)
         return cores + (CoreConstants(NO_STREAM, NO_STREAM),) * missing
+
+    def _in_place(self, blob: Blob, part: WeightPart) -> CoreConstants:
+        """Return where a core's constants are read where constants lie.
+
+        Weights that blobs of other scales have too lie there once, by themselves.
+        """
+        region = RegionIndex.READ_ONLY
+        weights = weights_of(blob, part)
+        if weights not in self._shared:
+            return _of_core(part, region, self._constants.offset_of(blob.data))
+        start = part.scales_offset_bytes
+        scales = blob.data[start : start + part.scales_bytes]
+        return CoreConstants(
+            weights=Stream(region, self._constants.offset_of(weights), len(weights)),
+            scales=Stream(region, self._constants.offset_of(scales), len(scales)),
+        )
 
 
 def _check_first(operation: Elementwise) -> None:
