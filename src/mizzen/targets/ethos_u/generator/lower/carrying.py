@@ -67,7 +67,7 @@ def carried(site: Site) -> Node:
     def write(emitter: Emitter, target: View) -> None:
         source = emitter.read(site.root)
         if len(finish.multipliers) > 1:
-            _by_channel(emitter, source, target, finish, zero, origin)
+            by_channels(emitter, source, target, finish, zero, origin)
         elif site.root.dtype is DType.INT32:
             product(emitter, source, target, finish, origin)
         else:
@@ -194,7 +194,7 @@ def each_with(
     return [(ifm, ifm2, ofm) for ifm, ifm2, ofm in each(emitter, source, wide, target)]
 
 
-def _by_channel(
+def by_channels(
     emitter: Emitter, source: View, target: View, finish: Finish, zero: int, origin: Origin
 ) -> None:
     """Add a depthwise convolution with weights of one."""

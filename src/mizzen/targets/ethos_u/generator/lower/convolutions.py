@@ -97,7 +97,7 @@ def _in_parts(site: Site, operation: Conv2d | DepthwiseConv2d) -> Node | None:
         first, *others = (each.emit(emitter, view) for each in parts)
         for other in others:
             first = words(ElementwiseMode.ADD, first, other)
-        _scaled(emitter, site, first, target, whole)
+        scaled_by_channels(emitter, site, first, target, whole)
 
     return site.node((operation.input,), write)
 
@@ -145,7 +145,9 @@ class _KernelPart:
         return made
 
 
-def _scaled(emitter: Emitter, site: Site, sums: View, target: View, finish: Finish) -> None:
+def scaled_by_channels(
+    emitter: Emitter, site: Site, sums: View, target: View, finish: Finish
+) -> None:
     """Add products of sums and the multipliers of their channels, shifted."""
     axis, start = len(sums.shape) - 1, 0
     for shift, run in groupby(finish.shifts.tolist()):

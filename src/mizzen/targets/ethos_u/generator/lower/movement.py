@@ -229,7 +229,8 @@ def pad(site: Site) -> Node:
     assert isinstance(operation, Pad)
     source, filling = operation.operand, number(operation.pad_const)
     amounts = numbers(operation.padding).reshape(-1, 2).tolist()
-    need(source.dtype in (DType.INT8, DType.INT16, DType.INT32), "it pads no integers")
+    integers = DType.BOOL, DType.INT8, DType.INT16, DType.INT32
+    need(source.dtype in integers, "it pads no integers")
     starts = [before for before, _ in amounts]
     inside = _box(starts, source.shape)
 
@@ -261,4 +262,5 @@ def filled(emitter: Emitter, view: View, filling: int, dtype: DType, origin: Ori
     if dtype is DType.INT32:
         emitter.copy(source, view, origin)
     else:
-        carry(emitter, source, view, plain(dtype), 0, origin)
+        kept = DType.INT8 if dtype is DType.BOOL else dtype
+        carry(emitter, source, view, plain(kept), 0, origin)
