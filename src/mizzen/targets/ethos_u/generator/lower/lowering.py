@@ -30,6 +30,7 @@ from mizzen.targets.ethos_u.generator.lower import (
     sums_u85,
     truths_u85,
     volumes,
+    volumes_u85,
     widening,
     windows,
 )
@@ -68,6 +69,7 @@ RULED = (
     sums_u85,
     truths_u85,
     volumes,
+    volumes_u85,
     widening,
     windows,
 )

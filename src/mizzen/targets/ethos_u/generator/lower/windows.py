@@ -18,6 +18,7 @@ from mizzen.graph import DType, Operation, Value
 from mizzen.ops.data_layout import Pad
 from mizzen.ops.tensor import (
     Conv2d,
+    Conv3d,
     DepthwiseConv2d,
     TransposeConv2d,
     Weighted,
@@ -213,6 +214,25 @@ def layer_of(operation: Weighted, phases: tuple[int, int] = (1, 1)) -> Layer:
     channels = values.shape[0]
     biases = np.broadcast_to(numbers(operation.bias), channels).copy()
     return Layer(operation.input, number(operation.input_zp), values, biases, depthwise, dilation)
+
+
+def layer_of_slices(operation: Conv3d, left_out: tuple[int, int]) -> Layer:
+    """Read a CONV3D's constants as those of a convolution of slices side by side as channels.
+
+    left_out  slices of the kernel at its start and its end that see nothing
+    """
+    weights = operation.weight.constant
+    need(weights is not None, "its weights are computed")
+    assert weights is not None
+    values = weights.astype(np.int16) - np.int16(number(operation.weight_zp))
+    need(int(np.abs(values).max(initial=0)) <= WEIGHT_LIMIT, "its weights have more than 9 bits")
+    values = values[:, left_out[0] : values.shape[1] - left_out[1]]
+    outputs, _, height, width, _ = values.shape
+    flat = values.transpose(0, 2, 3, 1, 4).reshape(outputs, height, width, -1)
+    down, across = operation.dilation[1:]
+    flat, dilation = _dilated(np.ascontiguousarray(flat), (down, across))
+    biases = np.broadcast_to(numbers(operation.bias), outputs).copy()
+    return Layer(operation.input, number(operation.input_zp), flat, biases, False, dilation)
 
 
 def _by_channel(values: Weights) -> tuple[Weights, bool]:
