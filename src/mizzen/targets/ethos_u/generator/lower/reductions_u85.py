@@ -127,8 +127,8 @@ def _windows(emitter: Emitter, site: Site, found: Reduced, target: View) -> Iter
     assert seen is not None
     places = made or emitter.tensor("extremes", (*before, 1, *behind), emitter.dtype(target))
     for one, place in planes(*_with_depth(seen, places, found.first)):
-        axis = 0 if one.shape[1] == place.shape[1] else 1
-        yield one, place, Kernel(one.shape[0], 1) if axis == 0 else Kernel(1, one.shape[1])
+        rows, columns = (one.shape[axis] // place.shape[axis] for axis in (0, 1))
+        yield one, place, Kernel(rows, columns)
     if made is None:
         shaped = places.reshaped(target.shape)
         assert shaped is not None
