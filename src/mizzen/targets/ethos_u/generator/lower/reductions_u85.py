@@ -20,7 +20,7 @@ from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero, ru
 from mizzen.targets.ethos_u.generator.lower.reductions import Windows
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.truths_u85 import stored_as
-from mizzen.targets.ethos_u.generator.lower.views import MOST, View, pixels, planes
+from mizzen.targets.ethos_u.generator.lower.views import MOST, View, pixels, rows
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Kernel,
@@ -126,9 +126,9 @@ def _windows(emitter: Emitter, site: Site, found: Reduced, target: View) -> Iter
     made = target.reshaped((*before, 1, *behind))
     assert seen is not None
     places = made or emitter.tensor("extremes", (*before, 1, *behind), emitter.dtype(target))
-    for one, place in planes(*_with_depth(seen, places, found.first)):
-        rows, columns = (one.shape[axis] // place.shape[axis] for axis in (0, 1))
-        yield one, place, Kernel(rows, columns)
+    for one, place in rows(*_with_depth(seen, places, found.first)):
+        height, width = (one.shape[axis] // place.shape[axis] for axis in (0, 1))
+        yield one, place, Kernel(height, width)
     if made is None:
         shaped = places.reshaped(target.shape)
         assert shaped is not None
