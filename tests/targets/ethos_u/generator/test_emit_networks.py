@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.generator.emit.bytesets import ByteSet
 from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
 from mizzen.targets.ethos_u.generator.schedule import plain, schedule
-from mizzen.targets.ethos_u.generator.shared_buffer import CORES
+from mizzen.targets.ethos_u.generator.shared_buffer import ARRAYS, CORES, core_of
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
@@ -33,6 +33,8 @@ QUICK = (
     ("kws_ref_model", "ethos-u55-128"),
     ("kws_ref_model", "ethos-u65-512"),
     ("micro_speech_quantized", "ethos-u55-64"),
+    ("kws_ref_model", "ethos-u85-256"),
+    ("pretrainedResnet_quant", "ethos-u85-2048"),
 )
 
 
@@ -43,12 +45,13 @@ def program_of(path: Path, accelerator: str) -> Program | None:
     return programs[0] if len(programs) == len(steps) == 1 else None
 
 
-def sequence_of(path: Path) -> Sequence | None:
+def sequence_of(path: Path, accelerator: str) -> Sequence | None:
     """Return a network by our rules; None if they do not take all of it."""
     lowered = lower_network(read_network(path.read_bytes(), path.name))
     graph = lowered.graph
     ends = (*graph.inputs, *graph.outputs)
-    return lower(graph, [value for value in ends if lowered.is_unsigned(value)]).sequence
+    unsigned = [value for value in ends if lowered.is_unsigned(value)]
+    return lower(graph, unsigned, ACCELERATORS[accelerator].arch).sequence
 
 
 def results(program: Program, seed: int) -> list[npt.NDArray[Any]]:
@@ -80,7 +83,7 @@ def schedules(sequence: Sequence, accelerator: str) -> list[Schedule]:
 @pytest.mark.parametrize(("name", "accelerator"), QUICK)
 def test_network(model_file: Callable[[str], Path], name: str, accelerator: str) -> None:
     path = model_file(f"{name}.tflite")
-    program, sequence = program_of(path, accelerator), sequence_of(path)
+    program, sequence = program_of(path, accelerator), sequence_of(path, accelerator)
     assert program is not None
     assert sequence is not None
     for row in schedules(sequence, accelerator):
@@ -88,18 +91,18 @@ def test_network(model_file: Callable[[str], Path], name: str, accelerator: str)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("accelerator", CORES)
+@pytest.mark.parametrize("accelerator", [*CORES, *ARRAYS])
 def test_network_everywhere(network_file: Path, accelerator: str) -> None:
     """Networks on every machine; waits as few as the checker has it, overlap as much."""
     machine = ACCELERATORS[accelerator]
-    program, sequence = program_of(network_file, accelerator), sequence_of(network_file)
+    program, sequence = program_of(network_file, accelerator), sequence_of(network_file, accelerator)
     if program is None or sequence is None:
         pytest.skip("the network is not on the NPU as a whole")
     for row in schedules(sequence, accelerator):
         made = emit(row, machine)
         require_same(made, program)
         assert needless_waits(made, machine) == []
-        if CORES[accelerator].keeps_tables:
+        if core_of(machine).keeps_tables:
             assert blockdeps(made)[1:] == greatest_blockdeps(made, machine)[1:]
 
 

@@ -43,7 +43,6 @@ from .program_judges import require_right
 from .sequences import Network
 
 U55, U65 = ACCELERATORS["ethos-u55-128"], ACCELERATORS["ethos-u65-512"]
-LARGE = CORES["ethos-u55-128"]
 
 
 def scheduled(sequence: Sequence) -> Schedule:
@@ -140,7 +139,7 @@ def data(name: str, slots: int = 1) -> bytes:
 
 
 def loads(core: str, uses: list[bytes | None]) -> int:
-    return sum(use is not None and use.is_loaded for use in assign(uses, CORES[core]))
+    return sum(use is not None and use.is_loaded for use in assign(uses, CORES[core].keeps_tables))
 
 
 def test_tables_stay_where_there_is_room() -> None:
@@ -152,7 +151,7 @@ def test_tables_stay_where_there_is_room() -> None:
 
 def test_large_tables_take_slots_of_their_size() -> None:
     uses = [data("a"), data("w", 4), data("b"), data("v", 4), data("h", 8)]
-    slots = [use.slot for use in assign(uses, LARGE) if use is not None]
+    slots = [use.slot for use in assign(uses, keeps_tables=True) if use is not None]
     assert [slots[1] % 4, slots[3] % 4, slots[4]] == [0, 0, 0]
     assert slots[1] != slots[0] // 4 * 4
 
