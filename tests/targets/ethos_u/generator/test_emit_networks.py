@@ -95,7 +95,8 @@ def test_network(model_file: Callable[[str], Path], name: str, accelerator: str)
 def test_network_everywhere(network_file: Path, accelerator: str) -> None:
     """Networks on every machine; waits as few as the checker has it, overlap as much."""
     machine = ACCELERATORS[accelerator]
-    program, sequence = program_of(network_file, accelerator), sequence_of(network_file, accelerator)
+    program = program_of(network_file, accelerator)
+    sequence = sequence_of(network_file, accelerator)
     if program is None or sequence is None:
         pytest.skip("the network is not on the NPU as a whole")
     for row in schedules(sequence, accelerator):

@@ -29,16 +29,22 @@ from mizzen.targets.ethos_u.judge.sim.operations import Convolution, Elementwise
 from mizzen.targets.ethos_u.judge.sim.operations import Kernel as SimulatedKernel
 from mizzen.targets.ethos_u.judge.sim.operations import Scale as SimulatedScale
 from mizzen.targets.ethos_u.judge.sim.plan import Encoded, Plan
-from mizzen.targets.ethos_u.machine.commands import decode, encode
+from mizzen.targets.ethos_u.machine.commands import Arch, decode, encode
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, Accelerator
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from .interpreter import random_inputs
 from .test_emit_operations import one_of_each
+from .test_emit_u85 import one_of_each_u85
 from .test_planted_overlaps import overlaps, sites
 
 INPUTS = 32
+HIDDEN = {
+    "SET_OFM_SCALE": "dbl_rnd", "SET_IFM2_SCALE": "", "SET_ACC_FORMAT": "acc_format",
+}  # fmt: skip
+"""Of U85, what numbers of a small network do not show: where twice is rounded, how zero is scaled,
+and whether accumulators have more bits than they need. In an empty name, any field."""
 HARMLESS = "harmless"
 
 
@@ -133,7 +139,7 @@ class Judge:
     program: Program
     accelerator: Accelerator
     inputs: list[npt.NDArray[Any]]
-    outputs: npt.NDArray[Any]
+    outputs: tuple[npt.NDArray[Any], ...]
     meaning: list[object]
 
     def verdict(self, mutant: list[Instruction]) -> str:
@@ -144,35 +150,51 @@ class Judge:
             if findings := find_hazards(changed).findings:
                 return findings[0].diagnostic.code
             simulator = Simulator(changed)
-            if not np.array_equal(simulator.run(self.inputs, INPUTS).outputs[0], self.outputs):
+            outputs = simulator.run(self.inputs, INPUTS).outputs
+            if not all(map(np.array_equal, outputs, self.outputs)):
                 return "differs"
         except MizzenError as error:
             return error.diagnostic.code
-        if any(overlaps(site) for site in sites(changed, self.accelerator)):
+        divided = self.accelerator.arch is not Arch.U85
+        if divided and any(overlaps(site) for site in sites(changed, self.accelerator)):
             return ""
         return HARMLESS if means(simulator.plan) == self.meaning else ""
 
 
 def judge(name: str) -> Judge:
-    accelerator, sequence = ACCELERATORS[name], one_of_each()
+    accelerator = ACCELERATORS[name]
+    sequence = one_of_each_u85() if accelerator.arch is Arch.U85 else one_of_each()
     program = emit(schedule(sequence, resolve(name)), accelerator)
-    inputs = [np.stack([random_inputs(sequence, seed)[0] for seed in range(INPUTS)])]
+    inputs = [
+        np.stack(values)
+        for values in zip(*(random_inputs(sequence, seed) for seed in range(INPUTS)), strict=True)
+    ]
     simulator = Simulator(program)
-    outputs = simulator.run(inputs, INPUTS).outputs[0]
+    outputs = simulator.run(inputs, INPUTS).outputs
     return Judge(program, accelerator, inputs, outputs, means(simulator.plan))
+
+
+def hidden(of: Judge, changed: Instruction) -> str:
+    """Say that a change is harmless if it is one of those that cannot be seen."""
+    field = HIDDEN.get(changed.name) if of.accelerator.arch is Arch.U85 else None
+    if field is None:
+        return ""
+    was = next(row for row in of.program.instructions if row.offset_words == changed.offset_words)
+    only = was.values[field] != changed.values[field] if field else True
+    return HARMLESS if only else ""
 
 
 @pytest.mark.parametrize(
     "count", [pytest.param(16, id="some"), pytest.param(1500, id="many", marks=pytest.mark.sweep)]
 )
-@pytest.mark.parametrize("name", ["ethos-u55-64", "ethos-u65-512"])
+@pytest.mark.parametrize("name", ["ethos-u55-64", "ethos-u65-512", "ethos-u85-256"])
 def test_each_mutant_is_found_or_harmless(name: str, count: int) -> None:
     of = judge(name)
     made = mutants(decode(of.program.words, of.accelerator.arch), random.Random(name))
     found = Counter[str]()
     for _ in range(count):
         changed, mutant = next(made)
-        verdict = of.verdict(mutant)
+        verdict = of.verdict(mutant) or hidden(of, changed)
         assert verdict, f"word {changed.offset_words}: {changed.name} {changed.values}"
         found[verdict] += 1
     assert 0.2 < found[HARMLESS] / count < 0.6
