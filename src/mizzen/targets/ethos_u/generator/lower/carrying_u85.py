@@ -26,6 +26,7 @@ from mizzen.targets.ethos_u.generator.lower.finish import (
     rounding_of,
 )
 from mizzen.targets.ethos_u.generator.lower.lines import is_wide_table
+from mizzen.targets.ethos_u.generator.lower.narrowing import narrows
 from mizzen.targets.ethos_u.generator.lower.orders import each_stored
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero
 from mizzen.targets.ethos_u.generator.lower.refusing import need
@@ -40,7 +41,11 @@ from mizzen.targets.ethos_u.generator.operations import (
     Scale,
     Table,
 )
-from mizzen.targets.ethos_u.machine.commands_values import PoolingModeU85, RoundMode
+from mizzen.targets.ethos_u.machine.commands_values import (
+    ClipRangeU85,
+    PoolingModeU85,
+    RoundMode,
+)
 
 UINT8 = np.dtype(np.uint8)
 
@@ -52,6 +57,8 @@ def carried_on_u85(site: Site) -> Node:
         return converted(site)
     if len(site.steps) == 1 and is_wide_table(first):
         return _looked_up(site, first)
+    if len(site.steps) == 1 and narrows(first):
+        return _narrowed(site, first)
     if isinstance(first, Rescale) and (first.input_unsigned or first.output_unsigned):
         return _unsigned(site, first)
     if isinstance(first, Rescale) and len(numbers(first.multiplier)) > 1:
@@ -67,7 +74,17 @@ def _looked_up(site: Site, step: Operation) -> Node:
     need(int(np.abs(slopes).max()) < 1 << 15, "a line of its table is too steep")
     assert len(slopes) == LINES
     lines = np.stack([entries[:-1], slopes], axis=1).astype(np.int16)
-    activation = Activation(*NARROW_RANGE, Table(lines.tobytes()))
+    return _passed(site, Activation(*NARROW_RANGE, Table(lines.tobytes())))
+
+
+def _narrowed(site: Site, step: Operation) -> Node:
+    """CAST to a narrower type: what no range keeps loses its high bits."""
+    kept = plain(step.result.dtype)
+    return _passed(site, Activation(kept.low, kept.high, clip_range=ClipRangeU85.NONE))
+
+
+def _passed(site: Site, activation: Activation) -> Node:
+    """Return sums of single elements, which are not scaled, and what follows them."""
 
     def write(emitter: Emitter, target: View) -> None:
         for (ifm, ofm), order in each_stored(emitter, site.origin, emitter.read(site.root), target):
