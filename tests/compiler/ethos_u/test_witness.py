@@ -217,12 +217,19 @@ def numbers(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]
         for field in fields(value):
             if field.name not in ("origin", "tensor", "start"):
                 yield from numbers(getattr(value, field.name), (*path, field.name))
+    elif isinstance(value, tuple) and any(map(is_dataclass, value)):
+        for place, part in enumerate(value):
+            yield from numbers(part, (*path, str(place)))
     elif isinstance(value, int | tuple | np.ndarray) and not isinstance(value, bool | Enum):
         yield path
 
 
 def changed(value: Any, path: tuple[str, ...]) -> Any:
     """Return a step with another number at a path; in arrays and tuples the first one."""
+    if path and isinstance(value, tuple):
+        parts, at = list(value), int(path[0])
+        parts[at] = changed(parts[at], path[1:])
+        return tuple(parts)
     if path:
         return replace(value, **{path[0]: changed(getattr(value, path[0]), path[1:])})
     if isinstance(value, np.ndarray):
