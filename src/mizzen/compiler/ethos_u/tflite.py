@@ -207,7 +207,7 @@ def _legality(lowered: Lowered, of_rules: Legal, ignore_ops: Sequence[str], arch
             return (LATE,)
         if not isinstance(operation, Custom) or operator is None:
             return of_rules(operation)
-        if has_rule(operation):
+        if has_rule(operation, arch):
             return against_kernels(lowered.model, operator, arch) or of_rules(operation)
         note = note_of(operation)
         unlike = Reason("no-integer-form", note.reason, help=note.help or NOT_ON_NPU)

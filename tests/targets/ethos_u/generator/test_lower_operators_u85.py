@@ -22,7 +22,6 @@ for _case in cases():
 
 REFUSED = {
     "batch_matmul_uint8",
-    "div_1x5x6x7_1x5x6x7_int8",
     "elu_table_1x5x7x9_int16",
     "elu_table_1x5x7x9_uint8",
     "gelu_table_1x5x7x9_int16",

@@ -21,6 +21,7 @@ from mizzen.frontends.tflite.lowering import lower_logic as logic
 from mizzen.frontends.tflite.lowering import lower_lstm as lstm
 from mizzen.frontends.tflite.lowering import lower_matmul as matmul
 from mizzen.frontends.tflite.lowering import lower_pooling as pooling
+from mizzen.frontends.tflite.lowering import lower_quotient as quotient
 from mizzen.frontends.tflite.lowering import lower_reduction as reduction
 from mizzen.frontends.tflite.lowering import lower_resize as resize
 from mizzen.frontends.tflite.lowering import lower_shape as shape
@@ -41,6 +42,7 @@ __all__ = [
     "lstm",
     "matmul",
     "pooling",
+    "quotient",
     "reduction",
     "requantization",
     "resize",

@@ -13,9 +13,12 @@ from mizzen.ops.control_flow import Custom
 from mizzen.targets.ethos_u.generator.lower.context import Node
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
+from mizzen.targets.ethos_u.machine.commands_values import Arch
 
 CustomRule = Callable[[Site, dict[str, Any]], Node]
 CUSTOM_RULES: dict[str, CustomRule] = {}
+CUSTOM_RULES_U85: dict[str, CustomRule] = {}
+"""Those that use what only U85 has."""
 
 
 def custom_rule(name: str) -> Callable[[CustomRule], CustomRule]:
@@ -28,9 +31,25 @@ def custom_rule(name: str) -> Callable[[CustomRule], CustomRule]:
     return register
 
 
-def has_rule(operation: Custom) -> bool:
+def custom_rule_u85(name: str) -> Callable[[CustomRule], CustomRule]:
+    """Register the rule of an operator that U85 alone has."""
+
+    def register(function: CustomRule) -> CustomRule:
+        CUSTOM_RULES_U85[name] = function
+        return function
+
+    return register
+
+
+def rule_of(name: str, arch: Arch) -> CustomRule | None:
+    """Return the rule for operators of a name."""
+    own = CUSTOM_RULES_U85.get(name) if arch is Arch.U85 else None
+    return own or CUSTOM_RULES.get(name)
+
+
+def has_rule(operation: Custom, arch: Arch) -> bool:
     """Whether there is a rule for operators of this name."""
-    return operation.operator_name in CUSTOM_RULES
+    return rule_of(operation.operator_name, arch) is not None
 
 
 @rule(Custom)
@@ -39,7 +58,7 @@ def custom(site: Site) -> Node:
     operation = site.operation
     assert isinstance(operation, Custom)
     name = operation.operator_name
-    found = CUSTOM_RULES.get(name)
+    found = rule_of(name, site.arch)
     need(found is not None, f"no rule has a form of {name.partition('.')[2] or name}")
     assert found is not None
     need(not site.steps, "its result is an operator's of its own")

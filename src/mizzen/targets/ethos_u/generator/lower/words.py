@@ -19,6 +19,7 @@ from mizzen.targets.ethos_u.generator.operations import (
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     ElementwiseMode,
+    ElementwiseModeU85,
     PoolingMode,
     RoundMode,
 )
@@ -33,7 +34,7 @@ class Words:
 
     def __call__(
         self,
-        mode: ElementwiseMode,
+        mode: ElementwiseMode | ElementwiseModeU85,
         first: View,
         second: View | int | None = None,
         *,
