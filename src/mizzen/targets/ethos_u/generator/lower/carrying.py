@@ -166,9 +166,14 @@ def _summed(emitter: Emitter, source: View, target: View, finish: Finish, origin
         )
 
 
+def fits_register(number: int, arch: Arch) -> bool:
+    """Whether a number is an operand by itself: U85 has 32 bits for it, the others 16."""
+    return arch is Arch.U85 or SCALAR_RANGE[0] <= number <= SCALAR_RANGE[1]
+
+
 def by_number(emitter: Emitter, number: int) -> View | Scalar:
     """Return a number of 32 bits as an operand."""
-    if SCALAR_RANGE[0] <= number <= SCALAR_RANGE[1]:
+    if fits_register(number, emitter.arch):
         return Scalar(number, INT32)
     return emitter.constant(np.array(number, np.int32).reshape(1, 1, 1))
 

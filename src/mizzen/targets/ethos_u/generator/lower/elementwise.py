@@ -33,7 +33,7 @@ from mizzen.ops.elementwise import (
     Sub,
 )
 from mizzen.ops.type_conversion import Cast, Rescale
-from mizzen.targets.ethos_u.generator.lower.carrying import ONE, SCALAR_RANGE
+from mizzen.targets.ethos_u.generator.lower.carrying import ONE, SCALAR_RANGE, fits_register
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node, type_of
 from mizzen.targets.ethos_u.generator.lower.finish import WIDE, Finish, number, numbers, rounding_of
 from mizzen.targets.ethos_u.generator.lower.orders import each_stored
@@ -479,7 +479,7 @@ def operand_seen(emitter: Emitter, site: Site, row: Operand, shape: Ints) -> Vie
     """Return an operand as a view of as many axes as the result, or as one number."""
     if row.values is not None:
         values = row.values
-        if values.size == 1 and _fits(int(values.reshape(-1)[0]), site.arch):
+        if values.size == 1 and fits_register(int(values.reshape(-1)[0]), site.arch):
             return Scalar(int(values.reshape(-1)[0]), type_of(row.dtype), row.zero)
         given = np.ascontiguousarray(values).astype(type_of(row.dtype)).reshape(row.shape)
         return _ranked(emitter.constant(given, "constant"), shape)
@@ -489,11 +489,6 @@ def operand_seen(emitter: Emitter, site: Site, row: Operand, shape: Ints) -> Vie
         found = emitter.copied(view, site.origin).reshaped(row.shape)
     assert found is not None
     return _ranked(found, shape)
-
-
-def _fits(value: int, arch: Arch) -> bool:
-    """Whether a number is an operand by itself: U85 has 32 bits for it, the others 16."""
-    return arch is Arch.U85 or SCALAR_RANGE[0] <= value <= SCALAR_RANGE[1]
 
 
 def _ranked(view: View, shape: Ints) -> View:
