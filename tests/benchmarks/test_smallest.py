@@ -157,6 +157,7 @@ ELSEWHERE = {
     "at_once": "prints no figures; tests/artifact/test_at_once.py has its smallest case",
     "ethosn": "tests/targets/ethos_n hold the same recorded answers, each by itself",
     "mutations": "tests/properties has its sample",
+    "timing_u85": "needs Vela 5.0.0; tests of the timing have two of its networks as streams",
 }
 """Benchmarks without a case here, and why."""
 
