@@ -31,10 +31,9 @@ from mizzen.report.words import short_name
 from mizzen.targets.ethos_u.generator.cascade import peak_bytes, within
 from mizzen.targets.ethos_u.generator.lower import Refusal, lower, lower_in_runs
 from mizzen.targets.ethos_u.generator.operations import Schedule, Sequence
-from mizzen.targets.ethos_u.generator.schedule import Limits, plain, schedule
+from mizzen.targets.ethos_u.generator.schedule import Limits, plain_bytes, schedule
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
-from mizzen.targets.ethos_u.machine.program import RegionIndex
 from mizzen.targets.ethos_u.machine.system_config import ASKED
 
 CACHE = "arena_cache_size"
@@ -211,5 +210,5 @@ def _limits(sequence: Sequence, configuration: EthosUConfiguration) -> Limits:
     """
     if (CACHE, ASKED) in ((setting.name, setting.source) for setting in configuration.settings):
         return Limits(scratch_bytes=configuration.arena_cache_size_bytes)
-    scratch = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
+    scratch = plain_bytes(sequence)
     return Limits(scratch_bytes=scratch)

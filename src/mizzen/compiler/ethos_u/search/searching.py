@@ -14,10 +14,10 @@ from mizzen.compiler.ethos_u.search.judging import Judged, judged
 from mizzen.compiler.ethos_u.search.smallest import smallest
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.targets.ethos_u.generator.operations import Sequence
-from mizzen.targets.ethos_u.generator.schedule import Effort, Limits, plain, schedule
+from mizzen.targets.ethos_u.generator.schedule import Effort, Limits, plain, plain_bytes, schedule
 from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Optimise, Search
-from mizzen.targets.ethos_u.machine.program import Program, RegionIndex
+from mizzen.targets.ethos_u.machine.program import Program
 
 MOST_OPERATIONS = 8000
 """Of one NPU operator, products as a column each; scheduling more takes minutes."""
@@ -69,7 +69,7 @@ def fastest(sequence: Sequence, configuration: EthosUConfiguration) -> Judged:
     It takes no more memory than tensors do without a search, nor than the size of the arena cache
     that is asked for, where there is such a program.
     """
-    limit_bytes = plain(sequence, configuration).region_bytes[RegionIndex.SCRATCH]
+    limit_bytes = plain_bytes(sequence)
     if not configuration.mode.spills:
         limit_bytes = min(limit_bytes, configuration.arena_cache_size_bytes)
     budget = Budget(WORK[configuration.search], granted=True)

@@ -8,7 +8,7 @@ It must not know networks, command words, nor what judges streams.
 """
 
 from mizzen.targets.ethos_u.generator.schedule.estimating import Estimator
-from mizzen.targets.ethos_u.generator.schedule.plain import plain
+from mizzen.targets.ethos_u.generator.schedule.plain import plain, plain_bytes
 from mizzen.targets.ethos_u.generator.schedule.scheduling import Effort, Limits, schedule
 
-__all__ = ["Effort", "Estimator", "Limits", "plain", "schedule"]
+__all__ = ["Effort", "Estimator", "Limits", "plain", "plain_bytes", "schedule"]

@@ -28,7 +28,7 @@ def plain(sequence: Sequence, configuration: EthosUConfiguration) -> Schedule:
 
     Tensors are row major unless they have to be something else, and lie first-fit by lifetime.
     """
-    layouts = tuple(tensor.layout or Layout.NHWC for tensor in sequence.tensors)
+    layouts = _layouts(sequence)
     places, size = _first_fit(sequence, layouts)
     blobs: list[Blob] = []
     items = [_issue(sequence, index, configuration.accelerator, blobs)
@@ -42,6 +42,15 @@ def plain(sequence: Sequence, configuration: EthosUConfiguration) -> Schedule:
         items=tuple(items),
         region_bytes={int(RegionIndex.SCRATCH): size},
     )
+
+
+def plain_bytes(sequence: Sequence) -> int:
+    """Return the memory that tensors take in the schedule that `plain` gives."""
+    return _first_fit(sequence, _layouts(sequence))[1]
+
+
+def _layouts(sequence: Sequence) -> tuple[Layout, ...]:
+    return tuple(tensor.layout or Layout.NHWC for tensor in sequence.tensors)
 
 
 def _issue(sequence: Sequence, index: int, accelerator: Accelerator, blobs: list[Blob]) -> Issue:
