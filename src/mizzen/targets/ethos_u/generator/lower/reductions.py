@@ -327,7 +327,7 @@ def extreme(site: Site) -> Node:
         """Append the operations that write the result into `target`."""
         view = emitter.read(source)
         if not pooled:
-            _halved(emitter, site, mode, view, target, axis)
+            halved(emitter, site, mode, view, target, axis)
             return
         if axis == len(view.shape) - 1:
             view, target = _deeper(view), _deeper(target)
@@ -351,7 +351,7 @@ def _deeper(view: View) -> View:
     return replace(view, shape=(*view.shape, 1), strides=(*view.strides, 1))
 
 
-def _halved(
+def halved(
     emitter: Emitter, site: Site, mode: ElementwiseMode, view: View, target: View, axis: int
 ) -> None:
     """Compare one half with the other until one element is left."""

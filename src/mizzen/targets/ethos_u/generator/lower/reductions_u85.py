@@ -17,7 +17,7 @@ from mizzen.targets.ethos_u.generator.lower.context import NO_ORDERS, Emitter, N
 from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE, is_alone, plain
 from mizzen.targets.ethos_u.generator.lower.movement import lies
 from mizzen.targets.ethos_u.generator.lower.planning import Site, input_zero, rule_u85
-from mizzen.targets.ethos_u.generator.lower.reductions import Windows
+from mizzen.targets.ethos_u.generator.lower.reductions import Windows, halved
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.truths_u85 import stored_as
 from mizzen.targets.ethos_u.generator.lower.views import MOST, View, pixels, rows
@@ -29,12 +29,14 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
+    ElementwiseMode,
     PoolingMode,
     PoolingModeU85,
     RoundMode,
 )
 
 NARROW = (DType.BOOL, DType.INT8, DType.INT16)
+HALVES = {PoolingMode.MAX: ElementwiseMode.MAX, PoolingModeU85.MIN: ElementwiseMode.MIN}
 PLACE = Scale(1, 16)
 """Places are given in units of 1 / 65,536."""
 
@@ -93,11 +95,15 @@ def extreme(site: Site) -> Node:
     source, shape = found.source, found.shape
     need(source.dtype in NARROW, "it compares no narrow integers")
     need(source.dtype is not DType.BOOL or not site.steps, "its truth is scaled")
-    need(max(shape) <= MOST, "its axes are too long")
+    halves = max(shape) > MOST
+    need(not halves or not site.steps, "its result is made in halves")
     finish = site.finish(scales=True) if site.steps else plain(stored_as(source.dtype))
     zero = input_zero(site)
 
     def write(emitter: Emitter, target: View) -> None:
+        if halves:
+            _in_halves(emitter, site, found, HALVES[mode], target)
+            return
         for one, made, kernel in _windows(emitter, site, found, target):
             emitter.operations.append(
                 Pooling(
@@ -113,6 +119,19 @@ def extreme(site: Site) -> Node:
             )
 
     return site.node((source,), write, found.operations, orders=_in_rows(found))
+
+
+def _in_halves(
+    emitter: Emitter, site: Site, found: Reduced, mode: ElementwiseMode, target: View
+) -> None:
+    """Compare halves of axes that are longer than windows and maps."""
+    shape = found.shape
+    view = emitter.read(found.source)
+    seen = view.reshaped(shape) or emitter.copied(view, site.origin).reshaped(shape)
+    made = target.reshaped((shape[0], 1, shape[2]))
+    assert seen is not None
+    assert made is not None
+    halved(emitter, site, mode, seen, made, 1)
 
 
 def _windows(emitter: Emitter, site: Site, found: Reduced, target: View) -> Iterator[Windows]:
