@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
 from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.generator.lower import kinds_of
 from mizzen.targets.ethos_u.judge.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.judge.sim.inferred import INFERRED
 from mizzen.targets.ethos_u.legal.tflite import RULES
 from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS, Accelerator
 from mizzen.targets.ethos_u.machine.program import HardwareId
 from mizzen.targets.ethos_u.machine.vela_ini import BUNDLED, Sections, read_files
@@ -38,6 +40,7 @@ def support(config: str | None) -> Support:
             _defaults(),
             *configurations,
             *_operators(operators),
+            *_ruled(),
             _inferred(),
         ),
         files={name: _file_data(sections) for name, sections in by_file.items()},
@@ -99,6 +102,16 @@ def _operators(operators: dict[str, tuple[str, ...]]) -> Iterator[SupportText]:
     for families in dict.fromkeys(operators.values()):
         kinds = ", ".join(kind for kind, found in operators.items() if found == families)
         yield SupportText(f"Operators for {', '.join(families)}", kinds)
+
+
+def _ruled() -> Iterator[SupportText]:
+    """Say which of TOSA's operations our own rules take, and which of them on U85 alone."""
+    everywhere, on_u85 = kinds_of(Arch.U55), kinds_of(Arch.U85)
+    for title, kinds in (
+        ("TOSA's operations that Mizzen's rules take", everywhere),
+        (f"TOSA's operations that they take on {Arch.U85.value} alone", on_u85 - everywhere),
+    ):
+        yield SupportText(title, ", ".join(sorted(kinds)))
 
 
 def _inferred() -> SupportTable:

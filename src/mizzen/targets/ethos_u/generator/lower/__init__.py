@@ -1,4 +1,4 @@
-"""Our own rules from the tensor graph to a sequence of operations of Ethos-U55 and U65.
+"""Our own rules from the tensor graph to a sequence of operations of Ethos-U.
 
 There is one entry for TFLite, TOSA and PyTorch: the graph of TOSA's operations on integers. For
 PyTorch and TOSA it is what the result is compared with; for TFLite the front-end gives one whose
@@ -20,8 +20,9 @@ from mizzen.targets.ethos_u.generator.lower.lowering import (
     Lowered,
     Refusal,
     Run,
+    kinds_of,
     lower,
     lower_in_runs,
 )
 
-__all__ = ["InRuns", "Lowered", "Refusal", "Run", "State", "lower", "lower_in_runs"]
+__all__ = ["InRuns", "Lowered", "Refusal", "Run", "State", "kinds_of", "lower", "lower_in_runs"]

@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from mizzen.graph import Graph, Operation, Value
-from mizzen.ops.control_flow import Constant, OfVariable, Variable
+from mizzen.ops.control_flow import (
+    Constant,
+    Custom,
+    OfVariable,
+    Variable,
+    VariableRead,
+    VariableWrite,
+)
+from mizzen.ops.definition import TosaOperation
 from mizzen.targets.ethos_u.generator.lower import (
     argmax,
     convolutions,
@@ -39,9 +47,10 @@ from mizzen.targets.ethos_u.generator.lower.carrying import carried
 from mizzen.targets.ethos_u.generator.lower.carrying_u85 import carried_on_u85
 from mizzen.targets.ethos_u.generator.lower.context import Node
 from mizzen.targets.ethos_u.generator.lower.emission import Interface, emitted
+from mizzen.targets.ethos_u.generator.lower.finish import FINISHING
 from mizzen.targets.ethos_u.generator.lower.first_values import State
-from mizzen.targets.ethos_u.generator.lower.movement import moved
-from mizzen.targets.ethos_u.generator.lower.planning import RULES, node_of
+from mizzen.targets.ethos_u.generator.lower.movement import MOVES, moved
+from mizzen.targets.ethos_u.generator.lower.planning import RULES, RULES_U85, node_of
 from mizzen.targets.ethos_u.generator.lower.refusing import NoFormError
 from mizzen.targets.ethos_u.generator.lower.states import (
     NONE,
@@ -163,6 +172,13 @@ def lower_in_runs(graph: Graph, unsigned: Collection[Value] = (), arch: Arch = A
         if not wrong:
             return InRuns(tuple(runs), _ordered(refused, order))
         refused |= wrong
+
+
+def kinds_of(arch: Arch) -> frozenset[str]:
+    """Return the kinds of TOSA's operations that rules take on an NPU, in some form at least."""
+    own = RULES_U85 if arch is Arch.U85 else {}
+    classes = {*RULES, *own, *FINISHING, *MOVES, Variable, VariableRead, VariableWrite} - {Custom}
+    return frozenset(kind.definition.kind for kind in classes if issubclass(kind, TosaOperation))
 
 
 def _ordered(

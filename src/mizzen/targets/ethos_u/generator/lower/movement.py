@@ -36,6 +36,10 @@ from mizzen.targets.ethos_u.machine.commands_values import Arch
 See = Callable[[View], View | None]
 
 
+MOVES = (Identity, Reshape, Reverse, Slice, Transpose)
+"""What a value only is seen in another way for, or is moved."""
+
+
 def moved(value: Value, arch: Arch) -> Node | None:
     """Return the node of a value that is another one seen in another way; None if it is not."""
     operation = value.producer
