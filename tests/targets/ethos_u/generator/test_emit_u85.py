@@ -222,7 +222,7 @@ def windows() -> Sequence:
     outputs: list[int] = []
     for mode, kernel, scale in (
         (PoolingModeU85.MIN, SAME, ONE),
-        (PoolingMode.MAX, SAME, ONE),
+        (PoolingMode.MAX, SAME, QUARTER),
         (PoolingModeU85.SUM, Kernel(3, 5, 2, 2), Scale(1 << 30, 34)),
         (PoolingMode.AVERAGE, SAME, ONE),
     ):

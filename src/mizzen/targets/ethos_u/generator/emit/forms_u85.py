@@ -106,8 +106,6 @@ def _curve(function: str) -> Table:
 
 
 def _pooling(operation: Pooling) -> Pooling:
-    if operation.mode is PoolingMode.MAX:
-        return replace(operation, scale=ONE)
     if operation.mode is not PoolingMode.AVERAGE:
         return operation
     if any(operation.kernel.pads):

@@ -205,8 +205,7 @@ class _U85:
             if is_padded(said):
                 return Pooled(Pool.AVERAGE, SaidScale(1, 0), divided=True)
             return Pooled(Pool.SUM, said.scale, divided=False)
-        scale = SaidScale(1, 0) if said.mode is PoolingMode.MAX else said.scale
-        return Pooled(Pool[said.mode.name], scale, divided=False)
+        return Pooled(Pool[said.mode.name], said.scale, divided=False)
 
     def result_scale(self, said: SaidElementwise) -> SaidScale | None:
         if said.operand_scales is None and said.mode in UNSCALED:
