@@ -67,6 +67,8 @@ def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Seq
     best = arrange.best(sequence, accelerator, estimate).sequence
     planes = arrange.in_planes(best, accelerator, estimate)
     rows = _different((planes, best, sequence))
+    if accelerator.arch is Arch.U85:
+        rows = [arrange.transferred(row) for row in rows]
     return [arrange.chained(row) for row in rows] if _may_chain(configuration) else rows
 
 

@@ -12,6 +12,7 @@ which of them there are, and never a number that comes out.
     copies    what only moves numbers leaves, and the tensors at its ends become one
     planes    tensors that are seen in several shapes lie in bricks of which rows follow each other
     widen     convolutions write the constant channels that a map was padded with
+    transfers copies of long runs on U85, beside the array; last of all but chains
     merged    copies of single rows, many of them, become one; always pays
     chains    of U85: results that only the next operation reads, it takes block by block; last
     needed    operations whose results are never read are left out; always pays
@@ -30,6 +31,7 @@ from mizzen.targets.ethos_u.generator.arrange.orientation import Estimate, Layou
 from mizzen.targets.ethos_u.generator.arrange.planes import in_planes
 from mizzen.targets.ethos_u.generator.arrange.search import Arranged, ArrangeStep, Judge, best
 from mizzen.targets.ethos_u.generator.arrange.swap import swap
+from mizzen.targets.ethos_u.generator.arrange.transfers import transferred
 from mizzen.targets.ethos_u.generator.arrange.variants import Variant, variants
 
 __all__ = [
@@ -47,5 +49,6 @@ __all__ = [
     "merged",
     "needed",
     "swap",
+    "transferred",
     "variants",
 ]
