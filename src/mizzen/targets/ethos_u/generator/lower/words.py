@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import DType, integer_range
 from mizzen.targets.ethos_u.generator.lower.carrying import INT32, ONE, by_number, each_with
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, each
 from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE
-from mizzen.targets.ethos_u.generator.lower.views import View, rows
+from mizzen.targets.ethos_u.generator.lower.views import MOST, View, rows
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
     Elementwise,
@@ -18,6 +19,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Scale,
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
+    Arch,
     ElementwiseMode,
     ElementwiseModeU85,
     PoolingMode,
@@ -75,19 +77,38 @@ def greatest_of_rows(emitter: Emitter, origin: Origin, view: View) -> View:
     dtype = emitter.dtype(view)
     made = emitter.tensor("greatest", (view.shape[0], 1), dtype)
     low, high = integer_range(DType.INT8 if dtype.itemsize == 1 else DType.INT16)
-    for one, place in rows(view, made):
+    for one, place in _images(emitter, origin, view, made):
         emitter.operations.append(
             Pooling(
                 origin,
                 PoolingMode.MAX,
-                emitter.map(_of_one_channel(one)),
-                emitter.map(_of_one_channel(place)),
+                emitter.map(one),
+                emitter.map(place),
                 Kernel(1, view.shape[1]),
                 ONE,
                 Activation(low, high),
             )
         )
     return made
+
+
+FEWEST_TURNED = 8
+"""Rows from which U85 makes channels of them first: a window of one channel leaves others idle."""
+
+
+def _images(
+    emitter: Emitter, origin: Origin, view: View, made: View
+) -> Iterator[tuple[View, View]]:
+    """Return images of rows [N, C], as wide as a row, and of what is made of each row."""
+    count, depth = view.shape
+    if emitter.arch is not Arch.U85 or not FEWEST_TURNED <= count <= MOST:
+        for one, place in rows(view, made):
+            yield _of_one_channel(one), _of_one_channel(place)
+        return
+    turned = emitter.tensor("turned", (depth, count), emitter.dtype(view))
+    emitter.copy(view.permuted((1, 0)), turned, origin)
+    image = replace(turned, shape=(1, depth, count), strides=(depth * count, count, 1))
+    yield image, replace(made, shape=(1, 1, count), strides=(count, count, 1))
 
 
 def _of_one_channel(view: View) -> View:
