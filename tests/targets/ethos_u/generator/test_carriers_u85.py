@@ -8,6 +8,7 @@ import pytest
 from mizzen.graph import DType, RoundingMode, Value
 from mizzen.ops import Builder
 
+from .test_lower_graph import scaled
 from .test_rules_u85 import graph_of, kinds, require_same
 
 FULL = 2, 5, 4, 19
@@ -78,3 +79,18 @@ def test_kernels_of_several_slices(dtype: DType, pads: tuple[int, int], stride: 
         )  # fmt: skip
 
     require_same(graph_of(build, ((2, 5, 5, 6, 5), dtype)))
+
+
+@pytest.mark.parametrize("bias", [0, 700])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_computed_weights_of_single_elements(bias: int, stride: int) -> None:
+    def build(b: Builder, x: Value, weights: Value) -> Value:
+        value = b(
+            "CONV2D", x, weights, b.constant(np.arange(7) * bias, DType.INT32),
+            b.constant([3], DType.INT8), b.constant([-2], DType.INT8), pad=(0, 0, 0, 0),
+            stride=(stride, stride), dilation=(1, 1), acc_type=DType.INT32,
+        )  # fmt: skip
+        return scaled(b, value, DType.INT8, 1289904135, 43, (0, 5))
+
+    graph = graph_of(build, ((2, 5, 5, 19), DType.INT8), ((7, 1, 1, 19), DType.INT8))
+    assert kinds(require_same(graph)).count("MatrixProduct") == 2
