@@ -37,7 +37,7 @@ def network() -> Sequence:
     return net.sequence((ifm,), (last,))
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", [*CORES, *ARRAYS])
 def test_a_plain_schedule(name: str) -> None:
     sequence, accelerator = network(), ACCELERATORS[name]
     program = emit(plain(sequence, resolve(name)), accelerator)
@@ -54,7 +54,7 @@ def test_schedules_by_chance(name: str, seed: int) -> None:
     assert needless_waits(program, accelerator) == []
 
 
-@pytest.mark.parametrize("name", CORES)
+@pytest.mark.parametrize("name", [*CORES, *ARRAYS])
 def test_an_output_is_not_written_over_because_the_last_operation_reads_it(name: str) -> None:
     net = Network()
     ifm = net.tensor((1, 1, 96), Role.INPUT)

@@ -62,7 +62,8 @@ def arranged(sequence: Sequence, configuration: EthosUConfiguration) -> list[Seq
     """Return what a sequence is arranged to, the last first, and it itself last."""
     accelerator = configuration.accelerator
     sequence = arrange.merged(arrange.needed(sequence))
-    sequence = with_written_products(sequence, accelerator)
+    if accelerator.arch is not Arch.U85:  # it multiplies maps, and has another order of weights
+        sequence = with_written_products(sequence, accelerator)
     estimate = Estimator(configuration, sequence.tensors)
     best = arrange.best(sequence, accelerator, estimate).sequence
     planes = arrange.in_planes(best, accelerator, estimate)
