@@ -94,3 +94,28 @@ def test_computed_weights_of_single_elements(bias: int, stride: int) -> None:
 
     graph = graph_of(build, ((2, 5, 5, 19), DType.INT8), ((7, 1, 1, 19), DType.INT8))
     assert kinds(require_same(graph)).count("MatrixProduct") == 2
+
+
+def test_functions_round_what_turns_a_map() -> None:
+    entries = np.random.default_rng(3).integers(-128, 128, 256)
+
+    def build(b: Builder, x: Value) -> Value:
+        value = b("CLAMP", x, min_val=-50, max_val=90)
+        value = b("TRANSPOSE", b("REVERSE", value, axis=2), perms=(0, 3, 1, 2))
+        value = b("TABLE", value, b.constant(entries, DType.INT8))
+        value = b("REVERSE", b("CLAMP", value, min_val=-100, max_val=100), axis=3)
+        return b("CLAMP", value, min_val=-7, max_val=127)
+
+    require_same(graph_of(build, (FULL, DType.INT8)))
+
+
+def test_what_is_chosen_is_scaled_to_another_type() -> None:
+    def build(b: Builder, x: Value, y: Value) -> tuple[Value, ...]:
+        greatest = b("MAX_POOL2D", x, kernel=(2, 2), stride=(1, 1), pad=(0, 0, 0, 0))
+        truth = b("GREATER", scaled(b, x, DType.INT32), scaled(b, y, DType.INT32))
+        chosen = b("SELECT", truth, x, y)
+        return tuple(
+            scaled(b, value, DType.INT16, 1 << 30, 23, (-3, 0)) for value in (greatest, chosen)
+        )
+
+    require_same(graph_of(build, (FULL, DType.INT8), (FULL, DType.INT8)))
