@@ -139,6 +139,13 @@ def test_products_that_no_stream_can_hold_stay() -> None:
         assert with_written_products(sequence, accelerator) is sequence
 
 
+def test_products_stay_where_the_array_multiplies_maps() -> None:
+    sequence = product((2, 9, 12, 20))
+    assert with_written_products(sequence, ACCELERATORS["ethos-u85-256"]) is sequence
+    result = ran(made(sequence, "ethos-u85-256"))
+    assert np.array_equal(result, ran(made(sequence, "ethos-u55-128")))
+
+
 def test_products_that_somebody_else_reads_stay() -> None:
     sequence = product((1, 4, 8, 16))
     read = replace(sequence, outputs=(2, 3))

@@ -27,9 +27,11 @@ from mizzen.targets.ethos_u.generator.operations import (
 )
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
+    Arch,
     ElementwiseMode,
     Layout,
     PoolingMode,
+    RoundMode,
     UpscaleMode,
 )
 from mizzen.targets.ethos_u.machine.config import Accelerator
@@ -67,8 +69,11 @@ class _Column:
 def with_written_products(sequence: Sequence, accelerator: Accelerator) -> Sequence:
     """Return a sequence that computes the same, products of maps as convolutions.
 
-    Products of few rows or columns, or in other forms than those of rules, stay.
+    Products of few rows or columns, or in other forms than those of rules, stay; on U85 all do,
+    which has an operation for them.
     """
+    if accelerator.arch is Arch.U85:
+        return sequence
     for start, columns in _products(sequence):
         replaced = _replaced(sequence, start, columns, accelerator)
         if replaced is not None:
@@ -140,9 +145,12 @@ def _replaced(
     right = first.multiplication.ifm2
     assert isinstance(right, Map)
     left_view, result_view = first.multiplication.ifm.view, first.sum_.ofm.view
+    rounding = first.sum_.rounding
     assert isinstance(left_view, Box)
     assert isinstance(result_view, Box)
     heads, lines, depth = left_view.shape
+    if not isinstance(rounding, RoundMode):
+        return None
     if sorted(column.number for column in columns) != list(range(len(columns))):
         return None
     if lines < LEAST_ROWS or lines * len(columns) < LEAST_RESULTS:
@@ -160,7 +168,7 @@ def _replaced(
         Operand(result_view.tensor, first.sum_.ofm.dtype, first.sum_.ofm.zero_point),
         (heads, lines, len(columns), depth),
         first.sum_.scale,
-        first.sum_.rounding,
+        rounding,
         first.sum_.activation,
     )
     rowwise = [sequence.tensors[tensor].layout for tensor in (left_view.tensor, right.tensor)]
