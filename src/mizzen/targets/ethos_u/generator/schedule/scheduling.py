@@ -255,7 +255,9 @@ def _jointly(divider: Divider, planned: Planned, limit_bytes: int, work: Work) -
         return None
     stage = planned.stage.with_real_sizes(planned.plan.reaches)
     plan = divider.fetching(stage).plan(planned.plan.reaches)
-    placed = _placed(stage, plan, limit_bytes, work)
+    # What is not fetched needs no room: memory is as small as maps can be placed.
+    is_all_there = stage.ground.costs.machine.constants == stage.ground.costs.machine.cache
+    placed = _placed(stage, plan, 0 if is_all_there else limit_bytes, work)
     if placed.peak_bytes > limit_bytes:
         return None
     tensors, _ = stage.blocks(stage.ground.costs.staging_region, plan.choices)
