@@ -81,6 +81,7 @@ class Entry:
     jobs: list[list[int]] = field(default_factory=list[list[int]])
     blocks: list[list[int]] = field(default_factory=list[list[int]])
     chain: bool = False
+    blockdep: int = 0
 
 
 class Stream:
@@ -474,7 +475,9 @@ class Guarantees:
         if not (self._kernels and self._kernels[-1].chain):
             self._wait_for_kernels(self._limits[0] - 1)
             self._kernels.append(Entry())
+            self._kernels[-1].blockdep = blockdep
         entry = self._kernels[-1]
+        blockdep = max(blockdep, entry.blockdep)
         handed = entry.blocks[-1] if entry.blocks else []
         entry.chain = goes_on
         previous = self._kernels[-2] if len(self._kernels) > 1 else Entry()

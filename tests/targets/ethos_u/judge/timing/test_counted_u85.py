@@ -1,7 +1,8 @@
 """Streams of U85 whose cycles and beats Arm's Corstone-320 model has counted, on five sizes.
 
 Streams are what Vela 5.0.0 writes of two networks of Arm's ML Embedded Evaluation Kit, to
-the word; timing needs no weights. `benchmarks/timing_u85.py` has four networks more, and the source.
+the word; timing needs no weights. `benchmarks/timing_u85.py` has four networks more, and where
+the counts are from.
 """
 
 from __future__ import annotations

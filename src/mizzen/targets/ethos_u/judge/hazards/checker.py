@@ -139,9 +139,10 @@ class _Checker:
             self._kernels.append([])
         self._goes_on = kernel.goes_on
         yield from self._after_transfers(kernel)
-        for earlier in self._before:
-            yield from _overtakes(earlier, kernel)
         self._kernels[-1].append(kernel)
+        guard = max(self._kernels[-1][0], kernel, key=lambda one: one.blockdep)
+        for earlier in self._before:
+            yield from _overtakes(earlier, kernel, guard)
         yield from _overwrites(self._kernels[-1], kernel)
         yield from _collides(kernel)
 
@@ -183,13 +184,16 @@ def _writes(operation: Operation) -> tuple[Access, ...]:
     return operation.writes
 
 
-def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
-    """Return the accesses that one operation's jobs may make before another's blocks are done."""
-    if second.blockdep == 0:
+def _overtakes(first: Kernel, second: Kernel, guard: Kernel) -> Iterator[Race]:
+    """Return the accesses that one operation's jobs may make before another's blocks are done.
+
+    guard  whose BLOCKDEP counts: a link of a chain starts when the chain's first operation may
+    """
+    if guard.blockdep == 0:
         return
     if first.table.touches(second.scratch):
         span = span_of(INTERNAL, first.table.intervals & second.scratch.intervals)
-        fix = _blockdep(0, second)
+        fix = _blockdep(0, guard)
         yield Race(
             Order.WRITE_AFTER_READ, first, "lookup table", second, "shared buffer", span, fix
         )
@@ -198,20 +202,22 @@ def _overtakes(first: Kernel, second: Kernel) -> Iterator[Race]:
             # What goes through a chain buffer is handed on inside the NPU.
             outside = written.place == read.place and written.place.kind is not Kind.CHAIN
             if outside and written.bytes.touches(read.bytes):
-                yield from _read_early(first, written, second, read)
+                yield from _read_early(first, written, second, read, guard)
 
 
-def _read_early(first: Kernel, written: Access, second: Kernel, read: Access) -> Iterator[Race]:
-    safe, bytes_ = _overlap(first, second, read)
+def _read_early(
+    first: Kernel, written: Access, second: Kernel, read: Access, guard: Kernel
+) -> Iterator[Race]:
+    safe, bytes_ = _overlap(first, second, read, guard.blockdep)
     if bytes_:
         span = span_of(read.place, bytes_)
-        fix = _blockdep(safe, second)
+        fix = _blockdep(safe, guard)
         yield Race(Order.READ_AFTER_WRITE, first, written.what, second, read.what, span, fix)
 
 
-def _overlap(first: Kernel, second: Kernel, read: Access) -> tuple[int, Intervals]:
-    """Return the greatest BLOCKDEP that is safe, and the bytes that this one endangers."""
-    depth, blocks, result = second.blockdep, first.blocks, first.blocks.result
+def _overlap(first: Kernel, second: Kernel, read: Access, depth: int) -> tuple[int, Intervals]:
+    """Return the greatest BLOCKDEP that is safe, and the bytes that `depth` endangers."""
+    blocks, result = first.blocks, first.blocks.result
     assert result is not None
     item = next((item for item in second.blocks.inputs if item.what == read.what), None)
     safe, shared = depth, EMPTY
