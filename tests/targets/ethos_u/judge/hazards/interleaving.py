@@ -489,8 +489,6 @@ class Guarantees:
             before = self._front | overtaken
             if number:
                 before |= 1 << jobs[number - 1]
-            if continues and block < len(handed):
-                before |= 1 << handed[block]
             free = max(0, blockdep - number)
             for events in previous.blocks:
                 if free < len(events):
@@ -499,7 +497,10 @@ class Guarantees:
             of_block[block] = event
         last = 0
         for number, event in enumerate(operation["blocks"]):
+            # A link may fetch what lies in memory before the block that it goes on with is done.
             read = 1 << of_block[number]
+            if continues and number < len(handed):
+                read |= 1 << handed[number]
             # Blocks that stay inside a chain overtake those that are still on their way to memory.
             self._add(event, self._front | read | last | (0 if goes_on else written))
             last = 1 << event
