@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from mizzen.targets.ethos_u.generator.arrange import chained
 from mizzen.targets.ethos_u.generator.occupancy import overlap
 from mizzen.targets.ethos_u.generator.operations import (
+    Blockwise,
     Box,
     Bytes,
     Computation,
@@ -20,7 +22,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Role,
     Sequence,
     Shape,
-    maps_read,
+    views_read,
 )
 from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 
@@ -57,10 +59,23 @@ def cases() -> list[Sequence]:
     network = Network()
     source = network.tensor((12, 10, 24), Role.INPUT)
     found.append(network.sequence((source,), (network.pool(source, PoolingMode.MAX, Kernel()),)))
-    return found
+    return found + [residual(kernel, *operands) for kernel in KERNELS[:2] for operands in PLACES]
 
 
-def blocks_of(operation: Computation, block: Shape) -> list[tuple[Shape, Shape]]:
+PLACES = [(0, 1), (1, 0), (0, 0)]
+"""Which of two inputs a chain's convolution reads, and which its sum."""
+
+
+def residual(kernel: Kernel, convolved: int, added: int) -> Sequence:
+    """Return a chain of U85: a convolution of an input, and the sum of that and of an input."""
+    network = Network()
+    inputs = [network.tensor((12, 10, 32), Role.INPUT) for _ in range(2)]
+    output = network.add(network.convolution(inputs[convolved], 32, kernel), inputs[added])
+    network.as_output(output)
+    return chained(network.sequence(tuple(inputs), (output,)))
+
+
+def blocks_of(operation: Blockwise, block: Shape) -> list[tuple[Shape, Shape]]:
     """Return start and shape of each block, depth fastest, then width."""
     ranges = [range(0, size, step) for size, step in zip(operation.ofm.shape, block, strict=True)]
     found: list[tuple[Shape, Shape]] = []
@@ -77,6 +92,7 @@ def needed(
     """Return start and shape of what a block needs of an input."""
     if isinstance(operation, Elementwise):
         return start, extent
+    assert isinstance(operation, Convolution | Pooling)
     kernel = operation.kernel
     top = start[0] * kernel.stride_y - kernel.pad_top
     left = start[1] * kernel.stride_x - kernel.pad_left
@@ -97,13 +113,13 @@ def clashes(
     )
     (operation,) = sequence.operations
     assert not isinstance(operation, Copy)
-    view = next(row for row in maps_read(operation) if row.tensor == tensor)
     written: set[int] = set()
     for start, extent in blocks_of(operation, block):
-        first, shape = needed(operation, view.shape, start, extent)
-        values = memory.places(replace(view, view=Box(tensor, shape, first)))
-        if written & set((values - distance).ravel().tolist()):
-            return True
+        for link, view in views_read(operation):
+            first, shape = needed(link, view.shape, start, extent)
+            values = memory.places(replace(view, view=Box(view.tensor, shape, first)))
+            if view.tensor == tensor and written & set((values - distance).ravel().tolist()):
+                return True
         target = replace(operation.ofm, view=Box(operation.ofm.tensor, extent, start))
         written.update(memory.places(target).ravel().tolist())
     return False
