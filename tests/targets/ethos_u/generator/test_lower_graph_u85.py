@@ -69,6 +69,15 @@ def test_a_function_of_bytes_is_a_table(kind: str) -> None:
     assert operation.activation.table is not None
 
 
+@pytest.mark.parametrize("axis", range(3))
+def test_the_greatest_of_one_line_has_nothing_beside_it(axis: int) -> None:
+    def build(b: Builder, x: Value) -> Value:
+        return b("REDUCE_MAX", scaled(b, x, DType.INT8, 1 << 30, 30), axis=axis)
+
+    for shape in ((1, 12, 1), (12, 1, 1), (1, 1, 12)):
+        held(graph_of(shape, build))
+
+
 @pytest.mark.parametrize("kind", ["ADD", "MUL"])
 def test_other_numbers_for_each_channel_are_no_table(kind: str) -> None:
     sequence = held(graph_of((1, 4, 6, 5), combined(kind, [1, 2, 3, 4, 5])))

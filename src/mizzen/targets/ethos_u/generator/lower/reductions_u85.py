@@ -180,12 +180,12 @@ def _in_rows(found: Reduced) -> Orders:
     """Return the order of axes in which windows see channels, if what is reduced lies there."""
     shape, seen = found.source.shape, lies(found.source)
     others = [place for place in range(len(shape)) if place != found.first]
-    longer = [place for place in others if shape[place] > 1]
+    longer = [place for place in others if shape[place] >= FEWEST_BESIDE]
     single = found.end - found.first == 1
-    beside = longer[-1] if longer else found.first
     deep = seen is not None and seen.strides[found.first] != 1
-    if deep or not single or shape[beside] < FEWEST_BESIDE:
+    if deep or not single or not longer:
         return NO_ORDERS
+    beside = longer[-1]
     return {found.source: (*(place for place in others if place != beside), found.first, beside)}
 
 
