@@ -35,7 +35,7 @@ VIEW_WIDTHS = (16, 32, 64)
 EXPOSED_FILLING = 0.5
 """[share of cycles] Of the time in which an operation fills and drains, what its neighbours do not
 hide. Judged by `steady_gap`."""
-FAST_GAIN, FAST_BYTES_PER_CYCLE = 0.01, 8
+FAST_GAIN, FAST_BYTES_PER_CYCLE = 0.01, 16
 """[share of an operation's cycles], [bytes] What decoding weights fast must save, and for how many
 bytes of constants a cycle. Judged by `constants_ratio`."""
 SIMULATED_BLOCKS = 48
