@@ -111,9 +111,8 @@ class _Maker:
 
     def carried(self) -> Map:
         """Add a pool of one element, which scales and looks up."""
-        scale, mode = Scale(int(self.draw.integers(1 << 29, 1 << 31)), 30), PoolingMode.AVERAGE
-        if self.chance(0.2):
-            scale, mode = Scale(1, 0), PoolingMode.MAX
+        scale = Scale(int(self.draw.integers(1 << 29, 1 << 31)), 30)
+        mode = PoolingMode.AVERAGE if self.chance(0.8) else PoolingMode.MAX
         activation = self.activation()
         return self.net.whole(
             self.net.pool(self.lately(), mode, Kernel(), scale=scale, activation=activation), 3

@@ -32,7 +32,6 @@ from mizzen.targets.ethos_u.generator.operations import (
     Resize,
     Role,
     Scalar,
-    Scale,
     Sequence,
     maps_read,
     tensor_written,
@@ -56,7 +55,8 @@ MOST_TABLES_BYTES = 2048
 WIDEST_BYTES = 4
 """Of an element that is handed on. Ref: Vela 5.2.0, whose streams have none of 64 bits."""
 POINT = Kernel()
-UNSCALED = Scale(1, 0)
+OF_ONE = (PoolingMode.AVERAGE, PoolingMode.MAX, PoolingModeU85.SUM, PoolingModeU85.MIN)
+"""Pools that give the element of a window that has one, and scale it."""
 AS_IT_IS = OperandScale(1, 0)
 
 
@@ -256,10 +256,8 @@ def as_link(operation: Operation) -> Elementwise | None:
 
 
 def _is_by_element(pool: Pooling) -> bool:
-    sums = pool.mode in (PoolingMode.AVERAGE, PoolingModeU85.SUM)
-    selects = pool.mode in (PoolingMode.MAX, PoolingModeU85.MIN) and pool.scale == UNSCALED
     return (
-        (sums or selects)
+        pool.mode in OF_ONE
         and pool.kernel == POINT
         and pool.upscale is UpscaleMode.NONE
         and pool.order == AS_COMPUTED
