@@ -209,14 +209,9 @@ class Orientation:
         return self.sequence.tensors[tensor].role is Role.SCRATCH and tensor not in self._callers
 
     def _is_turned(self, tensor: int, flips: Flips) -> bool:
-        lies_free = self.sequence.tensors[tensor].layout is not Layout.NHCWB16
-        return (
-            lies_free
-            and self._is_own(tensor)
-            and all(
-                user in flips and map_ is not None and isinstance(map_.view, Box)
-                for user, map_ in self._seen_by(tensor)
-            )
+        return self._is_own(tensor) and all(
+            user in flips and map_ is not None and isinstance(map_.view, Box)
+            for user, map_ in self._seen_by(tensor)
         )
 
     def _layout(self, tensor: int, flips: Flips, turned: bool) -> Layout | None:

@@ -39,7 +39,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     tensor_written,
     tensors_read,
 )
-from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingModeU85
+from mizzen.targets.ethos_u.machine.commands_values import PoolingModeU85
 
 
 def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
@@ -67,23 +67,18 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
 
 
 def turned_tensors(sequence: Sequence, operations: Collection[int]) -> set[int]:
-    """Return the tensors that only operations of a set see, as boxes: those that are exchanged.
-
-    What has to lie in bricks stays: it is a product's second operand, whose columns are no rows.
-    """
+    """Return the tensors that only operations of a set see, as boxes: those that are exchanged."""
     inside, stays = set(operations), set[int]()
     for index, operation in enumerate(sequence.operations):
         if index not in inside or isinstance(operation, Copy):
             stays |= {*tensors_read(operation), tensor_written(operation)}
             continue
+        if isinstance(operation, MatrixProduct):
+            stays.add(operation.ifm2.tensor)
         for map_ in (*maps_read(operation), operation.ofm):
             if isinstance(map_.view, Bytes):
                 stays.add(map_.tensor)
-    own = {
-        index
-        for index, tensor in enumerate(sequence.tensors)
-        if tensor.role is Role.SCRATCH and tensor.layout is not Layout.NHCWB16
-    }
+    own = {index for index, tensor in enumerate(sequence.tensors) if tensor.role is Role.SCRATCH}
     return own - stays - {*sequence.inputs, *sequence.outputs}
 
 

@@ -180,10 +180,10 @@ def _in_rows(found: Reduced) -> Orders:
     """Return the order of axes in which windows see channels, if what is reduced lies there."""
     shape, seen = found.source.shape, lies(found.source)
     others = [place for place in range(len(shape)) if place != found.first]
-    longer = [place for place in others if shape[place] >= FEWEST_BESIDE]
+    longer = [place for place in others if shape[place] > 1]
     single = found.end - found.first == 1
     deep = seen is not None and seen.strides[found.first] != 1
-    if deep or not single or not longer:
+    if deep or not single or not longer or shape[longer[-1]] < FEWEST_BESIDE:
         return NO_ORDERS
     beside = longer[-1]
     return {found.source: (*(place for place in others if place != beside), found.first, beside)}
