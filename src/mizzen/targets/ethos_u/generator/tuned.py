@@ -35,9 +35,13 @@ VIEW_WIDTHS = (16, 32, 64)
 EXPOSED_FILLING = 0.5
 """[share of cycles] Of the time in which an operation fills and drains, what its neighbours do not
 hide. Judged by `steady_gap`."""
-FAST_GAIN, FAST_BYTES_PER_CYCLE = 0.01, 16
-"""[share of an operation's cycles], [bytes] What decoding weights fast must save, and for how many
-bytes of constants a cycle. Judged by `constants_ratio`."""
+FAST_GAIN = 0.01
+"""[share of the cycles of an operation] What U85 must save by weights that it decodes fast: less is
+within what estimates leave out. Judged by `flash_ratio`."""
+FAST_BYTES_PER_CYCLE = 16
+"""[bytes] By which constants may grow for each cycle that decoding them fast saves: at 8, dense
+layers of 512 MACs stay slow; at 32, those of 256 grow for nearly nothing. Judged by
+`flash_ratio`."""
 SIMULATED_BLOCKS = 48
 """[blocks] Best by Vela's formula, of which the order of events is computed too. Judged by
 `u55_128_cycles_ratio`, `seconds_mobilenet_v2`."""
