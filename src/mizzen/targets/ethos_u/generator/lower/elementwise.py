@@ -75,6 +75,7 @@ class Operand:
     raised      bits by which the integer less its zero point is shifted left first
     multiplier  then multiplied with, shifted right by `shift`, rounded
     values      the elements of a constant
+    narrow      the type that they are read in, where they are numbers of a wider one
     """
 
     source: Value
@@ -85,11 +86,12 @@ class Operand:
     shift: int = 0
     rounding: RoundMode = RoundMode.NATURAL
     values: Array | None = None
+    narrow: DType | None = None
 
     @property
     def dtype(self) -> DType:
         """Type of the elements as they are read."""
-        return self.source.dtype
+        return self.narrow or self.source.dtype
 
     @property
     def power(self) -> int | None:

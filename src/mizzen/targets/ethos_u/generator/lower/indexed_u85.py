@@ -11,18 +11,18 @@ from mizzen.graph import DType, Value
 from mizzen.ops.data_layout import Gather, Scatter
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, Node
 from mizzen.targets.ethos_u.generator.lower.finish import numbers
-from mizzen.targets.ethos_u.generator.lower.movement import filled, gather, runs_of
+from mizzen.targets.ethos_u.generator.lower.movement import gather, runs_of
 from mizzen.targets.ethos_u.generator.lower.planning import Site, rule_u85
 from mizzen.targets.ethos_u.generator.lower.refusing import need
-from mizzen.targets.ethos_u.generator.lower.views import View
+from mizzen.targets.ethos_u.generator.lower.views import View, dense_strides
 from mizzen.targets.ethos_u.generator.operations import Copy, Lines
 from mizzen.targets.ethos_u.machine.commands_values import Layout
 
 MOST_LINES = (1 << 16) - 1
 """Lines of a transfer have 16 bits. Ref: registers of Ethos-U85, DMA0_SIZE0."""
 
-FEW_RUNS = 4
-"""Runs of constant indices that are copied as parts: each copy moves 16 bytes a cycle."""
+FEW_RUNS = 1
+"""Runs of constant indices that are copied as parts."""
 
 INDEX_BYTES = 4
 INTEGERS = (DType.INT8, DType.INT16, DType.INT32)
@@ -56,15 +56,32 @@ def scattered(site: Site) -> Node:
     need(indices.shape[1] <= MOST_LINES, "its indices are too many")
 
     def write(emitter: Emitter, target: View) -> None:
-        constant = before.constant
-        if constant is not None and (constant == constant.flat[0]).all():
-            filled(emitter, target, int(constant.flat[0]), before.dtype, site.origin)
-        else:
-            emitter.copy(emitter.read(before), target, site.origin)
+        _bring(emitter, site, emitter.read(before), target)
         _move(emitter, site, emitter.read(values), target, indices, scatters=True)
 
     reads = [value for value in (before, indices, values) if value.constant is None]
     return site.node(reads, write, stores=_takes_lines)
+
+
+def _bring(emitter: Emitter, site: Site, source: View, target: View) -> None:
+    """Add a transfer of all elements, or a copy where they do not follow each other."""
+    dense = dense_strides(target.shape)
+    if source.strides != dense or target.strides != dense:
+        emitter.copy(source, target, site.origin)
+        return
+    size = emitter.dtype(source).itemsize
+    for view in (source, target):
+        emitter.tensors[view.tensor].layout = Layout.NHWC
+    emitter.operations.append(
+        Copy(
+            site.origin,
+            source.tensor,
+            size * source.offset,
+            target.tensor,
+            size * target.offset,
+            size * target.elements,
+        )
+    )
 
 
 def _is_of_few_runs(indices: Value) -> bool:

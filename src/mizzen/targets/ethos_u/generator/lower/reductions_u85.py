@@ -35,7 +35,7 @@ from mizzen.targets.ethos_u.machine.commands_values import (
     RoundMode,
 )
 
-NARROW = (DType.BOOL, DType.INT8, DType.INT16)
+INTEGERS = (DType.BOOL, DType.INT8, DType.INT16, DType.INT32)
 HALVES = {PoolingMode.MAX: ElementwiseMode.MAX, PoolingModeU85.MIN: ElementwiseMode.MIN}
 PLACE = Scale(1, 16)
 """Places are given in units of 1 / 65,536."""
@@ -88,12 +88,12 @@ def _reduced(operation: Reduction, outputs: Collection[Value]) -> Reduced:
 
 @rule_u85(*POOLS)
 def extreme(site: Site) -> Node:
-    """REDUCE_MAX, REDUCE_MIN, REDUCE_ANY or REDUCE_ALL of narrow integers and truths."""
+    """REDUCE_MAX, REDUCE_MIN, REDUCE_ANY or REDUCE_ALL of integers and truths."""
     operation = site.operation
     assert isinstance(operation, Reduction)
     found, mode = _reduced(operation, site.outputs), POOLS[type(operation)]
     source, shape = found.source, found.shape
-    need(source.dtype in NARROW, "it compares no narrow integers")
+    need(source.dtype in INTEGERS, "it compares no integers")
     need(source.dtype is not DType.BOOL or not site.steps, "its truth is scaled")
     halves = max(shape) > MOST
     need(not halves or not site.steps, "its result is made in halves")

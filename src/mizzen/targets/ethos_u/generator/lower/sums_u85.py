@@ -7,10 +7,12 @@ Ref: registers of Ethos-U85, IFM_SCALE, IFM2_SCALE.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from mizzen.graph import DType, Value
-from mizzen.ops.elementwise import Abs, Add, Maximum, Minimum, Negate, Sub
+from mizzen.graph import DType, Value, integer_range
+from mizzen.ops.elementwise import Abs, Add, Maximum, Minimum, Mul, Negate, Sub
 from mizzen.targets.ethos_u.generator.lower.carrying import ONE
 from mizzen.targets.ethos_u.generator.lower.context import Node
 from mizzen.targets.ethos_u.generator.lower.elementwise import (
@@ -56,10 +58,37 @@ def operand_scale(operand: Operand) -> OperandScale | None:
 
 
 def operands_of(*values: Value) -> tuple[Operand, ...]:
-    """Return values as operands that are read as they lie; as 32 bits where their types differ."""
+    """Return values as operands that are read as they lie; as 32 bits where their types differ.
+
+    Numbers of 32 bits are of the other operand's type where that holds them.
+    """
     found = tuple(operand_of(value) for value in values)
+    types = [row.dtype for row in found if row.values is None]
+    if len(types) == 1 and types[0] in LEFT_SHIFT:
+        found = tuple(_narrowed(row, types[0]) for row in found)
     alike = all(row.dtype is found[0].dtype for row in found) and found[0].dtype in LEFT_SHIFT
     return found if alike else tuple(whole(value) for value in values)
+
+
+def _narrowed(operand: Operand, dtype: DType) -> Operand:
+    values = operand.values
+    if values is None or operand.dtype is not DType.INT32 or not values.size:
+        return operand
+    low, high = integer_range(dtype)
+    fits = low <= int(values.min()) and int(values.max()) <= high
+    return replace(operand, narrow=dtype) if fits else operand
+
+
+@rule_u85(Mul)
+def product(site: Site) -> Node:
+    """MUL of narrow integers, and of them and numbers that are as narrow."""
+    operation = site.operation
+    assert isinstance(operation, Mul)
+    need(not number(operation.shift), "its product is shifted")
+    operands = operands_of(*operation.operands[:2])
+    need(all(row.dtype in LEFT_SHIFT and row.power == 0 for row in operands), "it is of 32 bits")
+    finish = site.finish(scales=True)
+    return planned(site, Plan(ElementwiseMode.MUL, operands, finish, finish.scale, finish.rounding))
 
 
 @rule_u85(Add, Sub)
