@@ -320,6 +320,22 @@ def test_an_output_in_pieces_that_do_not_touch_is_none_of_that() -> None:
         assert texts(maker.program([(IN, BYTES)], (OUT, 32))) == []
 
 
+def catching_up(lead: int) -> list[str]:
+    """A copy of 5,200 blocks to rows that are 16 bytes longer, `lead` bytes before its input."""
+    maker, shape = Maker("ethos-u85-128"), (130, 40, 16)
+    room = {"room_y": 16, "split": (130, 130, 40)}
+    maker.copy(0x1000, 0x1000 - lead, shape, block=(1, 1, 16), ofm_layout=room)
+    program = maker.program([(0x1000, 130 * 640)], (0x1000 - lead, 64))
+    return codes(replace(program, region_bytes={0: CONSTANT_BYTES, 1: 0x20000}))
+
+
+def test_an_output_that_catches_up_with_its_input_late() -> None:
+    """After 125 rows 2,000 bytes are used up; after 130 rows 2,080 are not more than needed."""
+    assert catching_up(2000) == ["E672"]
+    assert catching_up(2064) == []
+    assert catching_up(640) == ["E672"]
+
+
 CHAINED = 2
 
 

@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 
 from mizzen.targets.ethos_u.judge.hazards.blocks import Axis, Input, Pointwise, Result, Sliding
 from mizzen.targets.ethos_u.judge.hazards.intervals import EMPTY, Intervals
-from mizzen.targets.ethos_u.judge.hazards.maps import Kind, are_alike, bytes_of
+from mizzen.targets.ethos_u.judge.hazards.maps import Box, Kind, are_alike, bytes_of
 from mizzen.targets.ethos_u.judge.hazards.operations import Kernel
 from mizzen.targets.ethos_u.judge.hazards.written import Written
 
 LOOKED_AT = 4096
-"""Blocks that are looked at: an output in the wrong place is so from its first blocks."""
+"""Blocks that are looked at one by one, of more the first and the last; between, lines of blocks.
+
+From line to line distances of outputs and inputs grow evenly.
+"""
 POINT = Axis(stride=1, extent=1, pad=0, upscale=1)
 
 
@@ -50,9 +53,36 @@ def _is_element_by_element(item: Input, result: Result) -> bool:
 
 
 def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
-    written, early = Written(), EMPTY
-    for index in range(min(reader.blocks.total, writer.blocks.total, LOOKED_AT)):
+    total = min(reader.blocks.total, writer.blocks.total)
+    if total <= LOOKED_AT:
+        return _endangered(reader, item, writer, range(total), Written())
+    half, lines = LOOKED_AT // 2, min(reader.blocks.counts[0], writer.blocks.counts[0])
+    early = _endangered(reader, item, writer, range(half), Written())
+    written, last = Written(), (total - half) // (total // lines)
+    for number in range(lines if lines <= LOOKED_AT else 0):
+        if number == last:
+            begun = range(number * (total // lines), total)
+            early = early | _endangered(reader, item, writer, begun, written)
+            break
+        needed = item.window.of(_line(reader, number), item.map.shape)
+        early = early | written.shared(bytes_of(item.map, needed))
+        written.add(writer.blocks.written(_line(writer, number)))
+    return early
+
+
+def _endangered(
+    reader: Kernel, item: Input, writer: Kernel, blocks: range, written: Written
+) -> Intervals:
+    """Return what some blocks need that blocks before them, or `written`, have written over."""
+    early = EMPTY
+    for index in blocks:
         needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
         early = early | written.shared(needed)
         written.add(writer.blocks.written(writer.blocks.at(index)))
     return early
+
+
+def _line(kernel: Kernel, number: int) -> Box:
+    """Return all blocks of one line, which follow each other."""
+    (height, width, depth), tall = kernel.blocks.shape, kernel.blocks.block[0]
+    return Box((number * tall, 0, 0), (min(height, (number + 1) * tall), width, depth))
