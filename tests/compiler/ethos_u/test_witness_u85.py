@@ -129,3 +129,23 @@ def test_a_witness_that_says_anything_else_differs(name: str) -> None:
             else:
                 assert path[-1] in SILENT | ALSO_SILENT, (place, path)
     assert {"bases", "region"} <= seen
+
+
+SCALED = ("batch_matmul", "mul_1x5x6x7_1x1x1x7_int8", "mean_1x5x9x8_axes1_int8_rescaled")
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_a_scale_of_the_schedule_is_the_networks(name: str) -> None:
+    """Both the stream and its witness may be wrong alike: of what the network is, they know."""
+    made = Made(conforming(name), U85)
+    wrong = 0
+    for place, said in enumerate(made.witness.steps):
+        if isinstance(said, SaidMatrixProduct | SaidElementwise | SaidPooling):
+            if said.scale is None or said.scale.multiplier < 1 << 12:
+                continue
+            more = replace(said.scale, multiplier=said.scale.multiplier + 2)
+            steps = [*made.witness.steps]
+            steps[place] = replace(said, scale=more)
+            findings = made.judged(replace(made.witness, steps=tuple(steps))).wrong
+            wrong += findings is not None and findings.disagreement.field == "scale"
+    assert wrong
