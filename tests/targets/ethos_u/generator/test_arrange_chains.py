@@ -80,6 +80,20 @@ def test_a_sum_takes_what_a_convolution_gives() -> None:
     assert together.lifetimes()[1] == (0, -1)
 
 
+def test_of_two_operands_the_one_with_more_products_hands_on() -> None:
+    """The array is at work on it while the output unit sums; the other one comes before."""
+    net = Network()
+    x = net.tensor(SHAPE, Role.INPUT)
+    same = Kernel(3, 3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1)
+    large, small = net.convolution(x, 24, same), net.convolution(x, 24, Kernel())
+    net.as_output(net.add(small, large))
+    alone = net.sequence((x,), (3,))
+    together = chained(alone)
+    assert links(together) == [1, 2]
+    assert together.operations[1].origin == alone.operations[0].origin
+    assert is_same(alone, together)
+
+
 def test_what_the_caller_sees_is_written() -> None:
     alone = residual().sequence((0,), (1, 2))
     assert chained(alone) is alone

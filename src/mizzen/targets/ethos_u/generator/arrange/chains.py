@@ -22,10 +22,12 @@ from mizzen.targets.ethos_u.generator.operations import (
     Bytes,
     Chain,
     Computation,
+    Convolution,
     Copy,
     Elementwise,
     Kernel,
     Map,
+    MatrixProduct,
     OperandScale,
     Operation,
     Pooling,
@@ -103,6 +105,21 @@ class _Links:
         """What the last link gives."""
         return self.links[-1].ofm
 
+    def rank(self) -> tuple[int, int]:
+        """Return a key that is greater the longer a chain is, and the more it multiplies.
+
+        The output unit does what links add while the array is at work.
+        """
+        first = self.links[0]
+        match first:
+            case Convolution(weights=weights):
+                products = weights.size // len(weights)
+            case MatrixProduct(ifm=ifm):
+                products = ifm.shape[2]
+            case _:
+                products = 0
+        return len(self.links), products
+
 
 class _Search:
     """Which operations of a sequence can be chains."""
@@ -130,7 +147,7 @@ class _Search:
                 and (following := self._following(before, index, map_))
             ]
             alone = _Links((index,), (operation,))
-            longest = max(longer, key=lambda chain: len(chain.links), default=alone)
+            longest = max(longer, key=_Links.rank, default=alone)
             for before in longest.indices[-2:-1]:
                 del by_last[before]
             by_last[index] = longest
