@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
@@ -11,12 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from mizzen.graph import DType, Graph, Value
 from mizzen.ops import Builder
 from mizzen.reference.evaluation import evaluate
+from mizzen.targets.ethos_u.generator.arrange import best, in_planes, swap
+from mizzen.targets.ethos_u.generator.arrange.orientation import (
+    NEVER,
+    Orientation,
+    OrientationCosts,
+)
 from mizzen.targets.ethos_u.generator.lower import lower, lower_in_runs
 from mizzen.targets.ethos_u.generator.operations import MatrixProduct, Pooling, Sequence
+from mizzen.targets.ethos_u.generator.schedule import Estimator
 from mizzen.targets.ethos_u.machine.commands_values import Arch
+from mizzen.targets.ethos_u.machine.system_config import resolve
 
 from ....passes.networks import inputs_of, networks  # noqa: TID252 tests are no package with a name
-from .interpreter import interpret
+from .interpreter import interpret, is_same
 from .small_graphs import Build, graph_of, scaled
 
 NO_SHIFT = ([0], DType.INT8)
@@ -195,3 +204,49 @@ def test_random_networks_are_what_the_reference_gives(graph: Graph) -> None:
         given_ = [known[value] for value in run.inputs]
         for value, array in zip(run.outputs, interpret(run.sequence, given_), strict=True):
             assert np.array_equal(array.ravel(), known[value].ravel())
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (9, 1), (1, 1, 12), (2, 9, 3)])
+@pytest.mark.parametrize("kind", ["REDUCE_MAX", "REDUCE_MIN"])
+def test_extremes_of_all_shapes(kind: str, shape: tuple[int, ...]) -> None:
+    for axis in range(len(shape)):
+
+        def build(b: Builder, x: Value, axis: int = axis) -> Value:
+            return b(kind, b("CLAMP", x, min_val=-100, max_val=90), axis=axis)
+
+        held(graph_of(shape, build))
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u85-128", "ethos-u85-256", "ethos-u85-2048"])
+def test_attention_is_arranged(accelerator: str) -> None:
+    """Its second operands stay in bricks, whatever else is exchanged."""
+    configuration = resolve(accelerator)
+    for count, heads, depth in ((11, 2, 16), (6, 1, 16), (12, 2, 20)):
+        sequence = held(graph_of((1, count, 16), attention(heads, depth)))
+        estimate = Estimator(configuration, sequence.tensors)
+        made = best(sequence, configuration.accelerator, estimate).sequence
+        assert is_same(sequence, made)
+        assert is_same(sequence, in_planes(made, configuration.accelerator, estimate))
+
+
+def test_rows_of_a_second_operand_are_not_exchanged() -> None:
+    """A column of a map is multiplied with itself, and everything else is a column too."""
+
+    def build(b: Builder, x: Value) -> Value:
+        one = b.constant([3], DType.INT8)
+        square = b("MUL", *[scaled(b, x, DType.INT32)] * 2, b.constant(*NO_SHIFT))
+        rows = scaled(b, square, DType.INT8, 1 << 30, 37)
+        part = b("SLICE", rows, b.shape((6, 3, 0)), b.shape((1, 1, 16)))
+        turned = b("TRANSPOSE", part, perms=(0, 2, 1))
+        return scaled(b, b("MATMUL", part, turned, one, one), DType.INT8, 1 << 30, 36)
+
+    sequence = held(graph_of((12, 4, 16), build))
+    whole = Orientation(sequence, OrientationCosts(lambda _operation, _layouts: 1.0))
+    every = range(len(sequence.operations))
+    for flips in map(
+        frozenset, chain.from_iterable(combinations(every, count + 1) for count in every)
+    ):
+        if whole.total(flips) < NEVER:
+            swapped = swap(sequence, flips)
+            assert swapped is not None
+            assert is_same(sequence, swapped)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from operator import is_
 
 from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH, takes_bricks
-from mizzen.targets.ethos_u.generator.arrange.swap import exchanged
+from mizzen.targets.ethos_u.generator.arrange.swap import columns_of_products, exchanged
 from mizzen.targets.ethos_u.generator.operations import (
     Box,
     Bytes,
@@ -107,6 +107,7 @@ class Orientation:
         self.sequence = sequence
         self._costs = costs
         self._callers = {*sequence.inputs, *sequence.outputs}
+        self._columns = columns_of_products(sequence)
         self._views: dict[int, _Views] = {index: [] for index in range(len(sequence.tensors))}
         for index, operation in enumerate(sequence.operations):
             for tensor, map_ in costs.seen(operation):
@@ -209,7 +210,8 @@ class Orientation:
         return self.sequence.tensors[tensor].role is Role.SCRATCH and tensor not in self._callers
 
     def _is_turned(self, tensor: int, flips: Flips) -> bool:
-        return self._is_own(tensor) and all(
+        free = tensor not in self._columns and self._is_own(tensor)
+        return free and all(
             user in flips and map_ is not None and isinstance(map_.view, Box)
             for user, map_ in self._seen_by(tensor)
         )

@@ -68,18 +68,21 @@ def swap(sequence: Sequence, operations: Collection[int]) -> Sequence | None:
 
 def turned_tensors(sequence: Sequence, operations: Collection[int]) -> set[int]:
     """Return the tensors that only operations of a set see, as boxes: those that are exchanged."""
-    inside, stays = set(operations), set[int]()
+    inside, stays = set(operations), columns_of_products(sequence)
     for index, operation in enumerate(sequence.operations):
         if index not in inside or isinstance(operation, Copy):
             stays |= {*tensors_read(operation), tensor_written(operation)}
             continue
-        if isinstance(operation, MatrixProduct):
-            stays.add(operation.ifm2.tensor)
         for map_ in (*maps_read(operation), operation.ofm):
             if isinstance(map_.view, Bytes):
                 stays.add(map_.tensor)
     own = {index for index, tensor in enumerate(sequence.tensors) if tensor.role is Role.SCRATCH}
     return own - stays - {*sequence.inputs, *sequence.outputs}
+
+
+def columns_of_products(sequence: Sequence) -> set[int]:
+    """Return the tensors of second operands of products, whose columns cannot be rows."""
+    return {row.ifm2.tensor for row in sequence.operations if isinstance(row, MatrixProduct)}
 
 
 def exchanged(
