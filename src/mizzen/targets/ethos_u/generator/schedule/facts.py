@@ -31,7 +31,12 @@ from mizzen.targets.ethos_u.generator.operations import (
     maps_read,
     views_read,
 )
-from mizzen.targets.ethos_u.generator.shared_buffer import demand_on, microblock_for, slab_for
+from mizzen.targets.ethos_u.generator.shared_buffer import (
+    DemandU85,
+    demand_on,
+    microblock_for,
+    slab_for,
+)
 from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     ElementwiseMode,
@@ -228,6 +233,7 @@ def _alone(
         function=_function(operation.activation, operation.ofm),
         microblock=microblock_for(demand, accelerator),
         slab=slab_for(demand, accelerator),
+        sparse=isinstance(demand, DemandU85) and demand.sparse,
         axes=PERMUTATIONS[order.transpose],
         turned=order.transpose in TURNING or order.reverse is ReverseU85.W,
     )
