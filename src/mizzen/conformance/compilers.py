@@ -18,7 +18,7 @@ from pathlib import Path
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.makers import compile_tflite
-from mizzen.compiler.ethos_u.vela.outcome import Generated, report_of
+from mizzen.compiler.ethos_u.vela.report import report_of
 from mizzen.compiler.proof.options import DEFAULT, OFF
 from mizzen.conformance.verdict import Verdict
 from mizzen.files import temporary_folder
@@ -127,9 +127,8 @@ def _built(
         refused = outcome.cause in (Cause.REFUSED, Cause.CANNOT_FALL_BACK)
         return NotBuilt(Verdict.REFUSED if refused else Verdict.CRASHED, outcome.said)
     model: Model = read_network(network, name)
-    generated = Generated(outcome, frozenset(), None)
     compiled = read_network(outcome.network, name)
-    report = report_of(model, compiled, configuration, generated)
+    report = report_of(model, compiled, configuration, outcome)
     return Built(outcome.network, _reasons_of(report))
 
 

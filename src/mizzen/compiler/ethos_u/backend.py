@@ -1,4 +1,4 @@
-"""Ethos-U: our own rules for U55 and U65; Arm's Vela for U85, and where it is asked for."""
+"""Ethos-U: our own rules; Arm's Vela where it is asked for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Who compiles a network for an Ethos-U: our own rules, Arm's Vela, or the better of both.
 
-Our rules are for all of them. Vela is started only where it is asked for, and for U85 where nothing
-is.
+Vela is started only where it is asked for.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mizzen.diagnostics import MizzenError, ProgressCallback
+from mizzen.diagnostics import MizzenError, ProgressCallback, fail
 from mizzen.report.code import Maker, NetworkChoice, StreamCost
-from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Generator, Optimise
-from mizzen.targets.ethos_u.machine.system_config import ASKED
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -22,19 +19,6 @@ if TYPE_CHECKING:
     from mizzen.compiler.proof.options import ProofOptions
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
-
-OWN_ARCHS = frozenset({Arch.U55, Arch.U65})
-"""What has code of our own where nobody asks for any."""
-
-
-def generator_of(configuration: EthosUConfiguration) -> Generator:
-    """Return whose code is made: what was asked for, else that of the architecture."""
-    is_asked = any(
-        setting.name == "generator" and setting.source == ASKED
-        for setting in configuration.settings
-    )
-    is_ours = is_asked or configuration.accelerator.arch in OWN_ARCHS
-    return configuration.generator if is_ours else Generator.VELA
 
 
 def compile_tflite(
@@ -104,11 +88,7 @@ def check_tosa(
     configuration: EthosUConfiguration,
     on_progress: ProgressCallback | None,
 ) -> CompileReport:
-    """Place the operators of a TOSA file; of both makers, by our rules."""
-    if generator_of(configuration) is Generator.VELA:
-        from mizzen.compiler.ethos_u.vela import tosa_check
-
-        return tosa_check.check_tosa(file, name, configuration, on_progress)
+    """Place the operators of a TOSA file by our rules, whose code it gets."""
     from mizzen.compiler.ethos_u import tosa
 
     return tosa.check_tosa(file, name, configuration, on_progress)
@@ -117,7 +97,7 @@ def check_tosa(
 def _made(
     own: Callable[[], Artifact], velas: Callable[[], Artifact], configuration: EthosUConfiguration
 ) -> Artifact:
-    match generator_of(configuration):
+    match configuration.generator:
         case Generator.OWN:
             return own()
         case Generator.VELA:
@@ -127,11 +107,13 @@ def _made(
 
 
 def region_compiler(configuration: EthosUConfiguration) -> RegionCompiler:
-    """Return what compiles regions of tensor graphs; of both, our rules."""
-    if generator_of(configuration) is Generator.VELA:
-        from mizzen.compiler.ethos_u.vela.regions import VelaRegions
-
-        return VelaRegions(configuration)
+    """Return what compiles regions of tensor graphs by our rules. E308 if Vela is asked for."""
+    if configuration.generator is Generator.VELA:
+        raise fail(
+            "E308",
+            "Vela's code must be asked for of a TFLite or TOSA file, and this network is none",
+            help="leave out `--generator vela`: Mizzen's own code needs no Vela",
+        )
     from mizzen.compiler.ethos_u.regions import OwnRegions
 
     return OwnRegions(configuration)

@@ -15,21 +15,20 @@ from hashlib import sha256
 
 import numpy as np
 
-from mizzen.artifact.arena import ArenaValues
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.execution import Contents, NoState
-from mizzen.artifact.interface import Array, Values
+from mizzen.artifact.execution import Contents
+from mizzen.artifact.interface import Array
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.region_step import RegionStep
-from mizzen.artifact.steps import NpuStep, Step
+from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import RegionCode
 from mizzen.compiler.ethos_u.agreement import held, operation_of
 from mizzen.compiler.ethos_u.constants import Judged
 from mizzen.compiler.ethos_u.exponentials import exponentials
+from mizzen.compiler.ethos_u.file_run import FileRun
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.regions import OwnCode
 from mizzen.compiler.ethos_u.witness import witness_of
-from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.difference import difference
 from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import Effort, ProofOptions
@@ -212,85 +211,8 @@ class RegionProof:
         """
         if contents.arena is None:
             return ""
-        return _ArenaRun(self._truth, network, contents, tensors).wrong()
-
-
-class _ArenaRun:
-    """One execution of a file's steps."""
-
-    def __init__(
-        self, truth: NetworkTruth, network: Model, contents: Contents, tensors: dict[int, int]
-    ) -> None:
-        assert contents.arena is not None, "its steps share one"
-        self._truth = truth
-        self._network = network
-        self._contents = contents
-        self._tensors = tensors
-        self._count = truth.count
-        self._values: Values = ArenaValues(contents.arena, self._count)
-
-    def wrong(self) -> str:
-        """Return what is wrong in words; empty for nothing."""
-        self._begin()
-        for step in self._contents.steps:
-            if wrong := self._wrong_after(step):
-                return wrong
-        wrong = self._differing(self._contents.outputs)
-        return f"{wrong} is overwritten before the end" if wrong else ""
-
-    def _begin(self) -> None:
-        self._give(self._contents.inputs)
-        for index, constant in self._contents.constants.items():
-            self._values[index] = np.broadcast_to(constant, (self._count, *constant.shape))
-        for step in self._contents.steps:
-            if isinstance(step, NpuStep):
-                NoState().provide(step.variables, self._values, self._count)
-
-    def _wrong_after(self, step: Step) -> str:
-        """Execute a step; what an operator of the CPU gives is what the reference says."""
-        if wrong := self._differing(step.inputs):
-            return f"{wrong} is overwritten before it is read"
-        if not isinstance(step, NpuStep):
-            self._give(step.outputs)
-            return ""
-        if any(index not in self._values for index in step.inputs):
-            return ""
-        try:
-            step.run(self._values, self._count)
-            require_order(step)
-        except MizzenError as error:
-            return error.diagnostic.message
-        if step.variables:
-            self._give(step.outputs)  # from another state than the reference's
-            return ""
-        wrong = self._differing(step.outputs)
-        return f"{wrong} differs from the reference" if wrong else ""
-
-    def _reference(self, index: int) -> Array | None:
-        """Return what the reference says of a tensor of the file; None if it says nothing."""
-        array = self._truth.first.values.get(self._tensors.get(index, -1))
-        return (
-            None
-            if array is None
-            else array.reshape(self._count, *self._network.main.tensors[index].shape)
-        )
-
-    def _give(self, indices: Sequence[int]) -> None:
-        for index in indices:
-            array = self._reference(index)
-            if array is not None:
-                self._values[index] = array
-
-    def _differing(self, indices: Sequence[int]) -> str:
-        """Return the first tensor that is not what the reference says, in words."""
-        for index in indices:
-            array = self._reference(index)
-            if array is None or index not in self._values:
-                continue
-            ours, place = self._values[index], self._tensors[index]
-            if not np.array_equal(ours, array) and not self._truth.allowed(place, ours, array):
-                return f'"{self._network.main.tensors[index].name}"'
-        return ""
+        mistake = FileRun(self._truth, network, contents, tensors).mistake()
+        return "" if mistake is None else mistake.said
 
 
 @dataclass(frozen=True, slots=True, eq=False)

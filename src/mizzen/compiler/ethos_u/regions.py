@@ -1,4 +1,4 @@
-"""Regions of tensor graphs as code for U55 and U65, by our own rules.
+"""Regions of tensor graphs as code for Ethos-U, by our own rules.
 
 A region is lowered, and the best schedule that was found is emitted. What no rule takes is refused
 with the rule's reason. Where code is not right, there is a second way: the same operations without
@@ -39,7 +39,7 @@ STANDARD = standard(WINDOW_LIMITS)
 """What brings a region of a graph that is not TFLite's into the form that rules read."""
 
 COMPILER = "Mizzen"
-RULES = "Mizzen's rules for Ethos-U55 and U65"
+RULES = "Mizzen's rules for Ethos-U"
 
 Program = Callable[[Operations, EthosUConfiguration], Judged]
 
@@ -65,7 +65,7 @@ class OwnCode(RegionCode):
 
 
 class OwnRegions:
-    """Compiles regions for an Ethos-U55 or U65.
+    """Compiles regions for an Ethos-U.
 
     Each region has memory of its own, into which its inputs are copied.
     """

@@ -1,4 +1,4 @@
-"""Compile a TFLite network for Ethos-U55 or U65 by our own rules, and prove what comes.
+"""Compile a TFLite network for Ethos-U by our own rules, and prove what comes.
 
 The network is lowered to a graph and placed: what rules take is on the NPU, in as few parts as
 there can be. Each part is scheduled and proved by itself; then all of them, and what the CPU's

@@ -1,4 +1,4 @@
-"""Compile a TOSA network for Ethos-U55 or U65: all of it is on the NPU, or an error says why not.
+"""Compile a TOSA network for Ethos-U: all of it is on the NPU, or an error says why not.
 
 Whoever writes TOSA has decided what is for the NPU; there is no framework that could compute the
 rest. The network is one unit, its variables too.

@@ -1,173 +1,132 @@
-"""Compile a TOSA network: all of it goes to the NPU, or an error says which operators cannot.
+"""Compile a TOSA network by Vela as it is, and prove what comes.
 
-Whoever writes TOSA has decided what is for the NPU; there is no framework that could compute the
-rest.
+All of it goes to the NPU: whoever writes TOSA has decided what is for it.
 """
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.execution import Contents, NoState
+from mizzen.artifact.interface import Values
 from mizzen.artifact.reading import contents_of
-from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.tosa import MOST_NAMED, index_of, placements_of, read_tosa
-from mizzen.compiler.ethos_u.vela.outcome import network_report
-from mizzen.compiler.ethos_u.vela.tosa_proof import prove_tosa
-from mizzen.compiler.ethos_u.vela.tosa_refusals import find_refused
+from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.compiler.ethos_u.tosa import index_of, placements_of, read_tosa
+from mizzen.compiler.ethos_u.vela.report import network_report
+from mizzen.compiler.proof.accesses import require_order
 from mizzen.compiler.proof.options import ProofOptions
-from mizzen.diagnostics import Diagnostic, MizzenError, Origin, ProgressCallback, fail
-from mizzen.flatbuffer import read as read_file
-from mizzen.flatbuffer import write as write_file
-from mizzen.flatbuffer.tflite import SCHEMA as TFLITE
+from mizzen.compiler.proof.regions import prove_graph
+from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, fail
 from mizzen.flatbuffer.tosa import ENDING
-from mizzen.graph import Graph, Operation
+from mizzen.graph import Graph
 from mizzen.ops.control_flow import Variable
-from mizzen.package import tosa as package
-from mizzen.report.proof import NOT_PROVED
-from mizzen.targets.ethos_u.legal.tosa import WRONG, defects
-from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
-from mizzen.targets.ethos_u.vela.defects import SUMS, avoid_defects
-from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, Stopped, generate
+from mizzen.targets.ethos_u.vela.generate import (
+    LEAVE_IT_OUT,
+    Compiled,
+    NetworkForm,
+    Stopped,
+    generate,
+)
 
-OUTSIDE = "make the variable an input, and what is written to it an output"
+Array = npt.NDArray[Any]
 
 
 def compile_tosa(
     file: bytes,
     name: str,
     configuration: EthosUConfiguration,
-    proof: ProofOptions,
+    options: ProofOptions,
     on_progress: ProgressCallback | None = None,
 ) -> Artifact:
-    """Compile a file's network by Vela, and prove what comes.
+    """Compile a file's network, and prove what comes.
 
-    Raises as `read_tosa`, E158 for variables, E3xx if the compiler does not take it, E306 and E307
-    if it gets it wrong.
+    Raises as `read_tosa`, E301 to E305 if Vela stops, E307 if its code is wrong, E308 for
+    variables.
     """
-    graph = require_no_state(read_tosa(file, name, configuration.ignore_ops))
-    _require_right(graph, configuration.accelerator.arch)
-    form = NetworkForm.TOSA
-    compiled = generate(package.write(graph), configuration, form, on_progress=on_progress)
+    graph = _without_state(read_tosa(file, name, configuration.ignore_ops))
+    compiled = generate(file, configuration, NetworkForm.TOSA, on_progress=on_progress)
     if isinstance(compiled, Stopped):
-        raise MizzenError(_failure(graph, configuration, compiled))
-    data = _reshaped(graph, compiled.network, name)
-    network, origins = read_network(data, name), _origins(graph, compiled)
-    placements = placements_of(graph, _cycles(graph, compiled), {})
-    contents, proved = contents_of(network, [origins]), NOT_PROVED
-    if proof.inputs:
-        before = read_tosa(file, name, ())
-        proved = prove_tosa(before, contents, configuration, proof)
-    report = network_report(placements, name, configuration, compiled, network, [origins], proved)
-    return Artifact(data, _artifact_name(name), contents, report)
+        said = replace(compiled.diagnostic, origin=Origin(name))
+        raise MizzenError(said)
+    network, origins = read_network(compiled.network, name), _origins(graph, compiled)
+    placements = placements_of(graph, _cycles(compiled), {})
+    contents = contents_of(network, [origins])
+    proof = _proved(graph, contents, options) if options.inputs else NOT_PROVED
+    report = network_report(placements, name, configuration, compiled, network, [origins], proof)
+    return Artifact(compiled.network, f"{name.removesuffix(ENDING)}_vela.tflite", contents, report)
 
 
-def _artifact_name(name: str) -> str:
-    return f"{name.removesuffix(ENDING)}_vela.tflite"
-
-
-def require_no_state(graph: Graph) -> Graph:
-    """Return a graph without variables. E158 for one that has some."""
-    if any(isinstance(operation, Variable) for operation in graph):
-        raise MizzenError(_no_state(graph))
+def _without_state(graph: Graph) -> Graph:
+    """Refuse variables, which Vela takes for no accelerator. E308."""
+    for operation in graph:
+        if isinstance(operation, Variable):
+            raise fail(
+                "E308",
+                f"Vela must get a network without variables, and this one has {operation.name!r}",
+                origin=operation.origin,
+                help=LEAVE_IT_OUT,
+            )
     return graph
 
 
-def _no_state(graph: Graph) -> Diagnostic:
-    """Refuse variables: Vela would keep them among the constants, which cannot be written."""
-    variable = next(row for row in graph if isinstance(row, Variable))
-    return Diagnostic(
-        "E158",
-        "state must come and go as inputs and outputs, and the network has the variable "
-        f"{variable.name!r}",
-        origin=variable.origin,
-        help=f"{OUTSIDE}; Mizzen's own code for Ethos-U55 and U65 keeps variables: --generator own",
+def _proved(graph: Graph, contents: Contents, options: ProofOptions) -> Proof:
+    """Execute what was compiled beside the graph. E307 if it differs and may not."""
+    findings = prove_graph(
+        graph, lambda inputs, count: _computed(graph, contents, inputs, count), options
+    )
+    if findings.wrong is None:
+        return findings.proof
+    if options.allow_inexact:
+        return replace(findings.proof, differing=("an output",))
+    last, wrong = graph.sorted()[-1], findings.wrong
+    said = f"gives wrong numbers: {wrong}"
+    if isinstance(wrong, MizzenError):
+        said = f"cannot be executed: {wrong.diagnostic.message}"
+    raise fail(
+        "E307",
+        f"Vela's code must compute what the network does, and that for {last.kind}, or for what "
+        f"is in front of it, {said}",
+        origin=last.origin,
+        help=f"{LEAVE_IT_OUT}, or compile with --allow-inexact",
     )
 
 
-def _require_right(graph: Graph, arch: Arch) -> None:
-    """Change what the compiler would get wrong to what it gets right; E306 for what cannot be."""
-    wrong = avoid_defects(graph, arch)
-    if wrong:
-        raise MizzenError(defect_of(wrong[0]))
-    for operation in graph:
-        for breach in defects(operation, arch):
-            raise fail(
-                "E306", breach.message, origin=operation.origin, rule=WRONG, help=breach.help
-            )
-
-
-def defect_of(operation: Operation) -> Diagnostic:
-    """Make the error for an operation that the compiler would get wrong whatever is done."""
-    if isinstance(operation, SUMS):
-        rule = "operands must be scaled by one number, or by 2^15 or more before they are summed"
-        advice = "scale the operands up further, and the sum down again"
-    else:
-        rule = "operators of the same weights and scales must have the same biases"
-        advice = "add the bias in an operator of its own, or make the weights differ"
-    return Diagnostic(
-        "E306",
-        f"{rule} for this compiler, and {operation.kind} has others",
-        origin=operation.origin,
-        rule=WRONG,
-        help=advice,
-    )
-
-
-def _failure(graph: Graph, configuration: EthosUConfiguration, stopped: Stopped) -> Diagnostic:
-    """Return the compiler's failure, at the operators that it is about where they can be found."""
-    refused = find_refused(graph, package.write, configuration, stopped)
-    if not refused:
-        return stopped.diagnostic
-    first = refused[0]
-    named = ", ".join(str(index_of(row.operation)) for row in islice(refused, MOST_NAMED))
-    more = " and more" if len(refused) > MOST_NAMED else ""
-    others = f" (operators {named}{more})" if len(refused) > 1 else ""
-    return Diagnostic(
-        first.cause.value,
-        f"{configuration.accelerator.name} must run every operator, and the compiler cannot place "
-        f"{first.operation.kind}{others}: {first.said}",
-        origin=first.operation.origin,
-        help="lower it to other operators, choose another accelerator, or split the network there",
-    )
-
-
-def _reshaped(graph: Graph, network: bytes, name: str) -> bytes:
-    """Set the shapes of inputs and outputs as they are in the graph.
-
-    The compiler gives them those of the RESHAPE that they go into or come from; their bytes are
-    the same. It has no rank 0.
-    """
-    record = read_file(network, TFLITE, name)
-    (main,) = record["subgraphs"]
-    changed = False
-    for side, values in (("inputs", graph.inputs), ("outputs", graph.outputs)):
-        for index, value in zip(main[side], values, strict=True):
-            tensor = main["tensors"][index]
-            if value.shape and tuple(tensor["shape"]) != value.shape:
-                tensor["shape"] = np.asarray(value.shape, np.int32)
-                changed = True
-    return write_file(record, TFLITE) if changed else network
+def _computed(graph: Graph, contents: Contents, inputs: Sequence[Array], count: int) -> list[Array]:
+    """Return the outputs of `count` inferences of a graph as the simulator computes them."""
+    values: Values = {
+        index: array.reshape(count, *contents.infos[index].shape)
+        for index, array in zip(contents.inputs, inputs, strict=True)
+    }
+    for step in contents.steps:
+        assert isinstance(step, NpuStep), "all of a TOSA network is on the NPU"
+        NoState().provide(step.variables, values, count)
+        step.run(values, count)
+        require_order(step)
+    return [
+        values[index].reshape(count, *value.shape).astype(value.dtype.numpy)
+        for index, value in zip(contents.outputs, graph.outputs, strict=True)
+    ]
 
 
 def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
     """Return the operator of each command of the one NPU operator, by byte offset."""
-    found: dict[int, Origin] = {}
-    order = graph.sorted()
-    for command in compiled.commands:
-        origin = None if command.operator is None else order[command.operator].origin
-        if origin is not None:
-            found[command.offset_bytes] = origin
-    return found
+    origins = {index_of(operation): operation.origin for operation in graph}
+    return {
+        command.offset_bytes: origin
+        for command in compiled.commands
+        if (origin := origins.get(command.operator)) is not None
+    }
 
 
-def _cycles(graph: Graph, compiled: Compiled) -> dict[int | None, int]:
+def _cycles(compiled: Compiled) -> dict[int | None, int]:
     cycles: dict[int | None, int] = {}
-    order = graph.sorted()
     for work in compiled.work:
-        index = None if work.operator is None else index_of(order[work.operator])
-        cycles[index] = cycles.get(index, 0) + work.cycles
+        cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
     return cycles

@@ -69,8 +69,8 @@ class Generator(Enum):
     """Whose code a network gets; the value is its name on the command line."""
 
     OWN = "own"
-    """Mizzen's; Vela's for Ethos-U85, for which there is no other."""
     VELA = "vela"
+    """Arm's compiler's, for TFLite and TOSA files as they are."""
     BEST = "best"
     """Of both networks, whole as they are, the better one's."""
 

@@ -32,6 +32,9 @@ from mizzen.workers.child import Child
 SCRIPT = Path(__file__).with_name("process.py")
 CORE = "ethosu.regor"
 
+LEAVE_IT_OUT = "leave out `--generator`: Mizzen's own code needs no Vela"
+"""What to do about whatever Vela does."""
+
 TIME_LIMIT_SECONDS = 120.0
 """The largest public networks for these NPUs compile in a few seconds."""
 
@@ -110,8 +113,8 @@ def core_path() -> str:
     if spec is None or spec.origin is None:
         raise fail(
             "E300",
-            "the compiler must be installed: the package ethos-u-vela was not found",
-            help="pip install ethos-u-vela==5.2.0",
+            "Arm's compiler must be installed: the package ethos-u-vela was not found",
+            help=f"pip install 'mizzen[vela]', or {LEAVE_IT_OUT}",
         )
     return spec.origin
 
@@ -374,18 +377,9 @@ class Stopped:
 
     @property
     def diagnostic(self) -> Diagnostic:
-        """The error that this is, if nothing else can be done."""
-        return Diagnostic(self.cause.value, self.message, help=HELP[self.cause])
+        """The error that this is."""
+        return Diagnostic(self.cause.value, self.message, help=LEAVE_IT_OUT)
 
-
-HELP: dict[Cause, str | None] = {
-    Cause.REFUSED: "the network is not one that Vela can read; check how it was converted",
-    Cause.CRASHED: "keep operators on the CPU one type at a time with `--ignore-ops` to find "
-    "which one it is",
-    Cause.TIME_LIMIT: "keep operators on the CPU one type at a time with `--ignore-ops`",
-    Cause.MEMORY_LIMIT: "keep the largest operators on the CPU with `--ignore-ops`",
-    Cause.CANNOT_FALL_BACK: "keep the operator on the CPU with `--ignore-ops`",
-}
 
 _WARNING = re.compile(
     r"^Warning \(supported operators\) operator: (\w+), ofm: '(.*?)'\nReason: (.*?)"
