@@ -66,13 +66,13 @@ def compile_case(name: str, target: str, case_file: Path, folder: Path) -> dict[
 def keep_regions(program: Any, target: str, folder: Path) -> list[str]:
     """Write the TOSA of each region on the NPU; for that, the program is placed once more."""
     from mizzen.compiler.ethos_u.makers import region_compiler
+    from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
     from mizzen.compiler.proof.options import OFF
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower
     from mizzen.frontends.torch.narrowing import read
     from mizzen.package import tosa
     from mizzen.partition import Device
-    from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
     from mizzen.targets.ethos_u.machine.system_config import resolve
 
     placed = place(

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from mizzen.compiler.ethos_u.vela.outcome import STOPS_COMPILER
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import compile_file, source_of
-from mizzen.compiler.ethos_u.vela.outcome import STOPS_COMPILER
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.difference import RULE
 from mizzen.compiler.proof.options import Effort, ProofOptions

@@ -94,13 +94,12 @@ def zoo() -> Iterator[Network]:
     import torch
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
-    from mizzen.compiler.ethos_u.regions import OwnRegions
+    from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS, OwnRegions
     from mizzen.compiler.torch.placement import place
     from mizzen.frontends.torch.int_lowering.int_lower import lower
     from mizzen.frontends.torch.narrowing import read
     from mizzen.package import tosa
     from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
-    from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 
     sys.path.insert(0, str(EXAMPLES))
     torch.set_num_threads(1)

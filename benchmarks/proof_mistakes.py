@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.region_step import RegionStep
@@ -27,8 +29,6 @@ from mizzen.compiler.ethos_u.proof import RegionProof
 from mizzen.compiler.ethos_u.regions import OwnCode
 from mizzen.compiler.ethos_u.search.judging import Judged
 from mizzen.compiler.ethos_u.tflite import TfliteRegions
-from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.regions import region_step

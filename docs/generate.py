@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
     from mizzen.targets.ethos_n.network import Operation as EthosNOperation
-    from mizzen.targets.ethos_u.legal.tosa import Rule as TosaRule
 
 LINE_WIDTH = 88
 _FAMILIES = {
@@ -120,8 +119,9 @@ def operators_page() -> str:
     kinds = [(f"`{kind}`", ", ".join(npus)) for kind, npus in support.operators.items()]
     parts = [
         "# Operators",
-        "An operator that the NPU has a form of runs there if it keeps to the rules below, by "
-        "TFLite type. The compiler decides; the rules say why.",
+        "An operator that the NPU has a form of runs there if Mizzen's code takes it, by TFLite "
+        "type. The rules below are those that can be said in the words of TFLite; `mizzen check` "
+        "says of a network what else keeps an operator from the NPU.",
         _table(("Operator", "NPU"), kinds),
         "## Rules",
     ]
@@ -139,39 +139,26 @@ def operators_page() -> str:
 
 
 def tosa_page() -> str:
-    """Return the operations of TOSA that an NPU has a form of, and the rules they must keep."""
-    from mizzen.targets.ethos_u.legal.tosa import COMPUTING, LAYOUT_RULES, RULES, archs_with
+    """Return the operations of TOSA that an NPU has a form of."""
+    from mizzen.ops import DEFINITIONS
+    from mizzen.targets.ethos_u.generator.lower import kinds_of
+    from mizzen.targets.ethos_u.machine.commands import ALL
 
+    having = {arch: kinds_of(arch) for arch in ALL}
     kinds = [
-        (f"`{kind}`", ", ".join(arch.value for arch in archs_with(kind)) or "-")
-        for kind in sorted(COMPUTING)
+        (f"`{kind}`", ", ".join(arch.value for arch in ALL if kind in having[arch]) or "-")
+        for kind in sorted(DEFINITIONS)
+        if kind not in ("CONST", "CONST_SHAPE", "CUSTOM")
     ]
     parts = [
         "# TOSA operations",
-        "PyTorch programs become these operations, and `.tosa` files hold them. An operation that "
-        "the NPU has a form of runs there if it keeps to the rules below. The compiler decides; "
-        "the rules say why.",
+        "PyTorch programs, ONNX networks and TFLite networks become these operations, and `.tosa` "
+        "files hold them. Mizzen's rules for Ethos-U have a form of those that name an NPU. A rule "
+        "may refuse an operation all the same, for its types or its shape: `mizzen check` says "
+        "which and why.",
         _table(("Operation", "NPU"), kinds),
-        "## Rules",
-        *_tosa_rules(RULES),
-        "## Rules of the order of axes",
-        "These hold of `.tosa` files; of PyTorch programs Mizzen's passes see to them.",
-        *_tosa_rules(LAYOUT_RULES),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _tosa_rules(found: Iterable[TosaRule]) -> Iterator[str]:
-    for rule in found:
-        rows = [
-            ("NPU", ", ".join(arch.value for arch in rule.on)),
-            ("Must have", rule.limit),
-            ("What to change", rule.help),
-            ("Source", rule.source),
-            ("Operations", ", ".join(f"`{kind}`" for kind in sorted(rule.kinds))),
-        ]
-        yield f"### {rule.id}"
-        yield _table(("", ""), rows)
 
 
 def ethos_n_page() -> str:

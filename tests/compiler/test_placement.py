@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mizzen.compiler.codegen import RegionCode, RegionRefusal, Way
+from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.placement import MOST_TRIES, place
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.diagnostics import Reason
@@ -12,7 +13,6 @@ from mizzen.graph import DType, Graph, TensorType
 from mizzen.ops import Builder
 from mizzen.partition import Device, Extracted, Partition
 from mizzen.partition.placement import Legal
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 
 NEVER = Reason("never", "it is never worth it")
 

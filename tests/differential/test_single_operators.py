@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from mizzen.compiler.ethos_u.vela.outcome import breaches_of
 
 from mizzen.artifact.steps import read_network as read
-from mizzen.compiler.ethos_u.vela.outcome import breaches_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case

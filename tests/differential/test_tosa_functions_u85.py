@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
@@ -19,7 +20,6 @@ from mizzen.package.tosa import write
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 Step = Callable[[Builder, Value], Value]

@@ -12,6 +12,7 @@ from torch import nn
 
 from mizzen.artifact.interface import Array
 from mizzen.compiler.ethos_u.makers import region_compiler
+from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -19,7 +20,6 @@ from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 Build = Callable[..., Any]

@@ -15,6 +15,7 @@ from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
+from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -22,7 +23,6 @@ from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Graph
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.torch import compile_converted
 

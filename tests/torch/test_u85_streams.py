@@ -18,6 +18,7 @@ from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
+from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import lower
@@ -25,7 +26,6 @@ from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import DType, Graph, Value, integer_range
 from mizzen.partition import extract
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
 from mizzen.torch import compile_converted

@@ -27,6 +27,7 @@ from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
 from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
+from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.proof.options import OFF
 from mizzen.compiler.torch.exported import export
 from mizzen.compiler.torch.placement import place
@@ -34,7 +35,6 @@ from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.narrowing import read
 from mizzen.graph import Graph
 from mizzen.partition import Device, extract
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ZOO = Path(__file__).resolve().parents[2] / "examples"

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from mizzen.compiler.ethos_u.vela.regions import VelaRegions
 
 from mizzen.compiler.codegen import RegionRefusal
 from mizzen.compiler.ethos_u.regions import OwnCode, OwnRegions
 from mizzen.compiler.ethos_u.search import judging
-from mizzen.compiler.ethos_u.vela.regions import VelaRegions
 from mizzen.compiler.placement import RegionMaker
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.compiler.ways import Made

@@ -8,16 +8,14 @@ from __future__ import annotations
 from mizzen.diagnostics import Reason
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
-from mizzen.targets.ethos_u.legal.tflite import breaches
-from mizzen.targets.ethos_u.legal.tflite_defects import SOURCE as VELA
-from mizzen.targets.ethos_u.legal.tflite_defects import defects
-from mizzen.targets.ethos_u.legal.tflite_tensors import OperatorFacts, TensorFacts
+from mizzen.targets.ethos_u.legal import tflite
+from mizzen.targets.ethos_u.legal.tflite_facts import OperatorFacts, TensorFacts
 from mizzen.targets.ethos_u.machine.commands import Arch
 
 
 def breaches_of(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
     """Return every rule that an operator of the main subgraph breaks on a family."""
-    return breaches(facts(model, operator, arch))
+    return tflite.breaches(facts(model, operator, arch))
 
 
 def explanations(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
@@ -27,8 +25,7 @@ def explanations(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, 
 
 def against_kernels(model: Model, operator: Operator, arch: Arch) -> tuple[Reason, ...]:
     """Return what TensorFlow Lite's kernels refuse of an operator, or read otherwise."""
-    broken = defects(facts(model, operator, arch))
-    return tuple(reason for reason in broken if reason.source != VELA)
+    return tflite.against_kernels(facts(model, operator, arch))
 
 
 def facts(model: Model, operator: Operator, arch: Arch) -> OperatorFacts:

@@ -25,6 +25,7 @@ from mizzen.compiler.refusals import RefusalSearch
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason
 from mizzen.graph import Graph, Operation, Value
 from mizzen.ops.control_flow import OfVariable
+from mizzen.ops.limits import WindowLimits
 from mizzen.partition import Extracted, Partition, extract, in_order
 from mizzen.partition.placement import Legal
 from mizzen.passes import Pipeline, standard
@@ -32,8 +33,11 @@ from mizzen.report.code import CodeChoice, Maker
 from mizzen.targets.ethos_u.generator.lower import Lowered, Refusal, State, lower
 from mizzen.targets.ethos_u.generator.operations import Role
 from mizzen.targets.ethos_u.generator.operations import Sequence as Operations
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS, WRONG, reasons_as_compiled
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+
+WINDOW_LIMITS = WindowLimits(longest_stride=3, largest_kernel=64, longest_upscale=2)
+"""What a DEPTHWISE_CONV2D, and upscaling, have in one operation. Ref: Vela 5.2.0, ``vela
+--supported-ops-report``."""
 
 STANDARD = standard(WINDOW_LIMITS)
 """What brings a region of a graph that is not TFLite's into the form that rules read."""
@@ -91,10 +95,8 @@ class OwnRegions:
         return edge_of_value(value, name)
 
     def explained(self, refusal: Refusal) -> Reason:
-        """Return why an operation is refused: the rule of the machine that it breaks, if any."""
-        arch = self.configuration.accelerator.arch
-        broken = reasons_as_compiled(refusal.operation, arch)
-        return next((reason for reason in broken if reason.source != WRONG), reason_of(refusal))
+        """Return why an operation is refused, in the words of whoever made the graph."""
+        return reason_of(refusal)
 
     # What asks for code
 

@@ -9,8 +9,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.generator.lower import kinds_of
 from mizzen.targets.ethos_u.judge.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.judge.sim.inferred import INFERRED
-from mizzen.targets.ethos_u.legal.tflite import RULES
-from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
+from mizzen.targets.ethos_u.legal.tflite import OPERATORS, RULES
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS, Accelerator
 from mizzen.targets.ethos_u.machine.program import HardwareId

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from mizzen.compiler.ethos_u.vela.alone import wrong_alone
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.vela import proof as proof_module
-from mizzen.compiler.ethos_u.vela.alone import wrong_alone
-from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 from mizzen.compiler.proof.difference import Difference
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.tflite_reference import Kernels

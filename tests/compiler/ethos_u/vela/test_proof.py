@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.findings import Findings
+from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 
 import mizzen
 from mizzen.artifact.execution import Contents
@@ -15,9 +18,6 @@ from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.cli.placement import proof_text
 from mizzen.compiler.ethos_u.bounds import bounds_of
-from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.vela.findings import Findings
-from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.cpu import litert
 from mizzen.cpu.litert import LiteRtKernels

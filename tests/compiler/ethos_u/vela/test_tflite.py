@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
+from mizzen.compiler.ethos_u.vela.outcome import defects_of
 
 import mizzen
 from mizzen.artifact.steps import read_network as read
 from mizzen.compiler.ethos_u.vela import cpu_fallback as fallback
-from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.vela.outcome import defects_of
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.flatbuffer import read as read_record
 from mizzen.flatbuffer import write
@@ -393,6 +393,7 @@ def test_the_search_ends_after_so_many_tries(monkeypatch: pytest.MonkeyPatch) ->
 def test_hiding_everything_gives_the_network_back() -> None:
     """Operator by operator: type, version, options, tensors."""
     from mizzen.compiler.ethos_u.vela.masking import mask, unmask
+
     from mizzen.targets.ethos_u.vela.generate import generate
 
     data = comparison("EQUAL", "EqualOptions")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mizzen.compiler.ethos_u.vela.variables import bonds_of, precedence, require_order
 
 import mizzen
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import read_network
-from mizzen.compiler.ethos_u.vela.variables import bonds_of, precedence, require_order
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.flatbuffer.memory_plan import ALLOCATION, HEAD_WORDS
 from mizzen.frontends.tflite import Model

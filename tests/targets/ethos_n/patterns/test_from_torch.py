@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchao", reason="torchao is not installed")
 
+from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.narrowing import read
@@ -23,7 +24,6 @@ from mizzen.quantize import (
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_n.patterns import Covering, generate, legality, prepare
 from mizzen.targets.ethos_n.reference import evaluate as evaluate_network
-from mizzen.targets.ethos_u.legal.tosa import WINDOW_LIMITS
 
 from .graphs import FOUR_TOPS
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from mizzen.compiler.ethos_u.vela.outcome import breaches_of, defects_of
+from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
+
 from mizzen.frontends.tflite import Model, read
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.legal.tflite import RULES
-from mizzen.targets.ethos_u.legal.tflite_tensors import OPERATORS
 from mizzen.targets.ethos_u.machine.commands import ALL, Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.system_config import resolve

@@ -7,14 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-
-from mizzen.artifact.loading import artifact_of
-from mizzen.diagnostics import MizzenError, Reason
-from mizzen.frontends import tosa as frontend
-from mizzen.graph import DType, Graph
-from mizzen.ops import DEFINITIONS
-from mizzen.package import tosa as package
-from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.legal.tosa import (
     LAYOUT_RULES,
     NO_FORM,
@@ -24,10 +16,18 @@ from mizzen.targets.ethos_u.legal.tosa import (
     reasons,
     reasons_as_compiled,
 )
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
+
+from mizzen.artifact.loading import artifact_of
+from mizzen.diagnostics import MizzenError, Reason
+from mizzen.frontends import tosa as frontend
+from mizzen.graph import DType, Graph
+from mizzen.ops import DEFINITIONS
+from mizzen.package import tosa as package
+from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.machine.commands import ALL, Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Compiled, NetworkForm, generate
 
 from .tosa_cases import CASES

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mizzen.compiler.ethos_u.vela.tosa_refusals import RefusedOperation, find_refused
+from mizzen.targets.ethos_u.vela.defects import avoid_defects
 
 from mizzen.artifact.steps import read_network as read
-from mizzen.compiler.ethos_u.vela.tosa_refusals import RefusedOperation, find_refused
 from mizzen.graph import DType, Graph, RoundingMode, TensorType, Value
 from mizzen.ops import Builder
 from mizzen.package.tosa import write
@@ -18,7 +19,6 @@ from mizzen.partition import extract_operations
 from mizzen.reference import evaluate
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.defects import avoid_defects
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, NetworkForm, Stopped, generate
 
 U55 = resolve("ethos-u55-128")

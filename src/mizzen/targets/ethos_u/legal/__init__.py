@@ -1,11 +1,8 @@
-"""What Ethos-U takes, as rows: of TFLite's operators (`tflite`), and of TOSA's (`tosa`).
+"""What Ethos-U takes of TFLite, as rows (`tflite`), and how far results may be off
+(`tflite_bounds`).
 
-The compiler's own verdict decides what runs on the NPU. It tells neither limits nor numbers, and
-some limits it does not know: it stops, or computes a wrong answer. A row gives a refusal its reason
-with a limit, an actual value and what to change; and it is known before compiling, so that
-placement need not try. There are two tables because the compiler has two front-ends, whose limits
-differ: an operator of TFLite becomes several operations that TOSA's rules would judge one by one.
-
-Rules see an operator as plain facts or as an operation of the graph. They know no file format, no
-placement and no compiler; limits were found by compiling on both sides of each, which tests repeat.
+Our own code decides what runs on the NPU. A row gives a refusal its words in the user's terms, with
+a limit, an actual value and what to change; rows that the code does not keep are not here. Rules
+see an operator as plain facts (`tflite_facts`) and know no file format, no placement and no
+compiler.
 """
