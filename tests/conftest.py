@@ -8,7 +8,6 @@ right values, rebuilt from public reports, in MIZZEN_CASES or ``../shared/cases`
 from __future__ import annotations
 
 import gc
-import importlib
 import importlib.util
 import os
 from collections.abc import Callable
@@ -104,13 +103,6 @@ def pytest_terminal_summary(
     if lines := [line for text in coverage.summary(holes=whole) for line in wrap(text, 100)]:
         terminalreporter.section("operations of the simulated NPUs")
         terminalreporter.write("\n".join(lines) + "\n")
-
-
-@pytest.fixture
-def velas_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a test compiles has Vela's code: it knows its words or figures, or is about Vela."""
-    module = importlib.import_module("mizzen.compiler.ethos_u.makers")
-    monkeypatch.setattr(module, "OWN_ARCHS", frozenset())
 
 
 @pytest.fixture(scope="session")

@@ -58,6 +58,9 @@ from mizzen.targets.ethos_u.generator.operations import Schedule
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.judge.witness import Witness, mismatches
 
+NOT_ALONE = "E130"
+"""The code of operators whose state others work on too."""
+
 
 class RegionProof:
     """Proves regions of a network, and the network that is made of them.
@@ -96,7 +99,8 @@ class RegionProof:
     def _kernel_steps(self, code: OwnCode, part: Extracted) -> Infer:
         """Return what infers a region on TensorFlow Lite Micro's kernels, which keep its state.
 
-        Operators that only give handles of variables, or fill them, belong to it.
+        Operators that only give handles of variables, or fill them, belong to it. Where others
+        work on variables too, which kernels keep together, it is the region's graph.
         """
         main, tensor_of = self.model.main, self.lowered.tensor_of
         groups = {each.group for each in code.operations if each.group is not None}
@@ -108,7 +112,12 @@ class RegionProof:
             if operator.kind == "CALL_ONCE"
             or (operator.kind == "VAR_HANDLE" and names.get(operator.outputs[0]) in used)
         }
-        network = extract(self.model.record, sorted(groups))
+        try:
+            network = extract(self.model.record, sorted(groups))
+        except MizzenError as error:
+            if error.diagnostic.code != NOT_ALONE:
+                raise
+            return graph_steps(part.graph)
         session = CpuKernels(network.network).session()
         takes = [tensor_of[value] for value in part.inputs]
         gives = [tensor_of[value] for value in part.outputs]

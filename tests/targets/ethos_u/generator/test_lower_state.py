@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
-from ....compiler.ethos_u.vela.test_variables import ORDERS  # noqa: TID252 tests are no package with a name
+from ....compiler.ethos_u.test_variables import ORDERS  # noqa: TID252 tests are no package with a name
 from .recurrent_networks import lstm, started
 from .streaming_networks import random_streaming, streaming_network
 

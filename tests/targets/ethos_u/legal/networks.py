@@ -286,7 +286,9 @@ def unary(
 
 
 def softmax(shape: Shape, dtype: str = "int8") -> bytes:
-    return unary("SOFTMAX", dtype, shape=shape, options=("SoftmaxOptions", {"beta": 1.0}))
+    scale, zero = (1 / 32768, 0) if dtype == "int16" else (1 / 256, -128)
+    result = Map(shape, dtype, scale, zero)
+    return network("SOFTMAX", [Map(shape, dtype)], [result], ("SoftmaxOptions", {"beta": 1.0}))
 
 
 def binary(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,14 +11,7 @@ import mizzen
 from mizzen.diagnostics import Device
 from mizzen.package.tflite.builder import NetworkBuilder
 
-from .networks import strided_slice
-
 IMAGE: tuple[int, ...] = (1, 8, 9, 6)
-
-
-def helps_of(network: bytes | Path, accelerator: str) -> list[str]:
-    report = mizzen.check(network, accelerator, prove="off").compilation
-    return [f"{reason.rule}: {reason.help}" for row in report.placements for reason in row.reasons]
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
@@ -39,23 +30,3 @@ def test_a_convolution_picks_channels_as_a_strided_slice_does(accelerator: str) 
     assert [row.device for row in artifact.report.placements] == [Device.NPU]
     values = np.random.default_rng(1).integers(-128, 128, (4, *IMAGE)).astype(np.int8)
     np.testing.assert_array_equal(artifact.run(values), values[..., 1::2])
-
-
-BACKWARDS = "slice-backwards: reverse outside the network, or fold it into the weights that follow"
-
-
-@pytest.mark.usefixtures("velas_code")
-@pytest.mark.parametrize("axis", [1, 2, 3])
-def test_a_stride_backwards_is_not_told_to_change_its_axis(axis: int) -> None:
-    strides, begin, end = [1, 1, 1, 1], [0, 0, 0, 0], list(IMAGE)
-    strides[axis], begin[axis], end[axis] = -1, -1, -1 - IMAGE[axis]
-    network = strided_slice(IMAGE, end, strides, IMAGE, begin)
-    assert helps_of(network, "ethos-u55-128") == [BACKWARDS]
-
-
-@pytest.mark.usefixtures("velas_code")
-def test_the_reported_network_is_not_told_to_change_its_axis(cases: Path) -> None:
-    helps = helps_of(cases / "SS_focus_flip.tflite", "ethos-u55-128")
-    assert BACKWARDS in helps
-    assert any(row.startswith("slice-stride: let a CONV_2D of 1x1 pick channels") for row in helps)
-    assert not any("TRANSPOSE" in row for row in helps)

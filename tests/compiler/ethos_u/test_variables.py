@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from mizzen.compiler.ethos_u.vela.variables import bonds_of, precedence, require_order
 
 import mizzen
-from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import read_network
+from mizzen.compiler.ethos_u.variables import precedence
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.flatbuffer.memory_plan import ALLOCATION, HEAD_WORDS
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
 from mizzen.package.tflite.builder import NetworkBuilder
@@ -115,12 +111,6 @@ def one_way() -> bytes:
 ORDERS = (delayed, shifted, read_again, assigned_twice, read_in_vain, one_way)
 
 
-@pytest.fixture(scope="module")
-def wake_word(repository: Path) -> Callable[..., bytes]:
-    """The example's network, which is as large as it is asked for."""
-    return runpy.run_path(str(repository / "examples" / "wake_word" / "network.py"))["wake_word"]
-
-
 def require_exact(data: bytes, artifact: mizzen.Artifact, limits: tuple[int, int]) -> None:
     session, theirs = artifact.session(2), CpuKernels(data).session(2)
     rng = np.random.default_rng(3)
@@ -146,75 +136,10 @@ def test_order_is_the_network_s(build: Callable[[], bytes], accelerator: str) ->
     assert artifact.report.diagnostics == ()
 
 
-@pytest.mark.parametrize("accelerator", ACCELERATORS)
-def test_a_streaming_network_is_one_part(wake_word: Callable[..., bytes], accelerator: str) -> None:
-    data = wake_word(((3,), (2, 4)), 16)
-    artifact = mizzen.compile(data, accelerator)
-    require_exact(data, artifact, (-128, 128))
-    assert [type(step) is VariableStep for step in artifact.steps] == [True, False, True]
-    report = artifact.report
-    assert report is not None
-    assert report.macs_on_npu == report.macs > 0
-    assert {row.kind for row in report.on_cpu} == VARIABLE_KINDS
-    assert all(row.cycles for row in report.on_npu if row.macs)
-    assert report.proof.unproved == report.diagnostics == ()
-    assert report.proof.watched > 10
-    (reason,) = {reason for row in report.on_cpu for reason in row.reasons}
-    assert reason.message == (
-        "the CPU keeps the network's variables, and the NPU takes and gives what they hold as "
-        "tensors"
-    )
-
-
-def test_the_file_is_one_for_the_runtime(wake_word: Callable[..., bytes]) -> None:
-    """CALL_ONCE comes first, its subgraph is there, and the plan counts the tensors of both."""
-    data = wake_word(((3,),), 16)
-    artifact = mizzen.compile(data, ACCELERATORS[2])
-    network, model = (read_network(row, "net") for row in (artifact.data, data))
-    assert network.main.operators[0].kind == "CALL_ONCE"
-    assert [[row.kind for row in part.operators] for part in network.subgraphs[1:]] == [
-        [row.kind for row in part.operators] for part in model.subgraphs[1:]
-    ]
-    plan = np.frombuffer(bytes(network.metadata[ALLOCATION]), np.int32)
-    tensors = sum(len(part.tensors) for part in network.subgraphs)
-    assert plan[1:HEAD_WORDS].tolist() == [2, tensors]
-    assert len(plan) == HEAD_WORDS + tensors
-
-
-def test_operators_on_variables_take_and_give_what_they_did() -> None:
-    """What makes the compiler keep their order is gone from the file."""
-    artifact = mizzen.compile(assigned_twice(), ACCELERATORS[0])
-    for row in read_network(artifact.data, "net").main.operators:
-        if row.kind == "ASSIGN_VARIABLE":
-            assert (len(row.inputs), len(row.outputs)) == (2, 0)
-
-
-def test_bonds_are_where_tensors_do_not_say_the_order(wake_word: Callable[..., bytes]) -> None:
-    bonds = bonds_of(_model(wake_word(((3,),), 16)))
-    assert (bonds.tensors, bonds.takes, bonds.gives) == ([], {}, {})
-    model = _model(read_again())
-    bonds = bonds_of(model)
-    (assign,) = _of(model, "ASSIGN_VARIABLE")
-    again = _of(model, "READ_VARIABLE")[1]
-    assert list(bonds.gives) == [assign]
-    assert bonds.takes == {again: bonds.gives[assign]}
-
-
-@pytest.mark.parametrize("lost", [False, True])
-def test_another_order_is_refused(*, lost: bool) -> None:
+def test_what_reads_comes_before_what_assigns() -> None:
     model = _model(delayed())
     read, assign = *_of(model, "READ_VARIABLE"), *_of(model, "ASSIGN_VARIABLE")
     assert precedence(model) == {read: [], assign: [read]}
-    require_order(model, {read: 1, assign: 2})
-    with pytest.raises(mizzen.MizzenError) as caught:
-        require_order(model, {read: 1} if lost else {read: 2, assign: 1})
-    assert str(caught.value) == (
-        "error[E306]: variable 'line' must be read and assigned in the network's order, and the "
-        "compiler changes it\n"
-        "  at   net\n"
-        "  rule Vela 5.2.0 orders operators by the tensors that they share\n"
-        "  help use the tensor that is assigned instead of reading the variable again"
-    )
 
 
 def _model(data: bytes) -> Model:
