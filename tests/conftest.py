@@ -105,6 +105,17 @@ def pytest_terminal_summary(
         terminalreporter.write("\n".join(lines) + "\n")
 
 
+@pytest.fixture
+def velas_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test compiles has Vela's code: it knows its words or figures, or is about Vela."""
+    from mizzen.compiler.ethos_u import makers
+
+    def velas(_: Any, theirs: Callable[[], Any], __: Any) -> Any:
+        return theirs()
+
+    monkeypatch.setattr(makers, "_made", velas)
+
+
 @pytest.fixture(scope="session")
 def update_golden(pytestconfig: pytest.Config) -> bool:
     """Whether golden texts are to be rewritten."""

@@ -67,7 +67,6 @@ def test_a_choice_is_the_options_that_repeat_it() -> None:
     assert str(Choice()) == "as asked for"
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_less_sram_for_a_real_network(model_file: Callable[[str], Path]) -> None:
     path = model_file("rnnoise_INT8.tflite")
     tuned = tune(path, "ethos-u65-512", objective="sram")
@@ -93,8 +92,6 @@ def test_less_sram_for_a_real_network(model_file: Callable[[str], Path]) -> None
         assert np.array_equal(ours, theirs)
 
 
-@pytest.mark.usefixtures("velas_code")
-@pytest.mark.usefixtures("velas_code")
 def test_rewrites_make_a_real_network_faster_in_the_same_memory(
     model_file: Callable[[str], Path],
 ) -> None:
@@ -136,7 +133,6 @@ def test_what_is_found_does_not_depend_on_the_number_of_jobs(
     assert one == three
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_a_budget_that_nothing_fits_chooses_nothing() -> None:
     tuned = tune(DIGITS, "ethos-u55-128", sram_budget=100)
     assert tuned.artifact is None
@@ -192,7 +188,6 @@ def test_what_cannot_be_searched(arguments: dict[str, str], said: str) -> None:
     assert caught.value.diagnostic.render() == said
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_operators_that_are_known_to_be_wrong_are_not_called_exact(
     model_file: Callable[[str], Path],
 ) -> None:

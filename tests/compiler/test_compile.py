@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import mizzen
@@ -18,32 +17,31 @@ from mizzen.report import Area, Device
 from mizzen.targets.ethos_u.machine.commands import Arch, decode
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
-from .ethos_u.networks import MAP, Net, error, regions, report_of
+from .ethos_u.networks import MAP, error, regions, report_of
 
 ModelFile = Callable[[str], Path]
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_a_network_goes_to_the_npu(model_file: ModelFile) -> None:
     artifact = mizzen.compile(model_file("kws_ref_model.tflite"), "ethos-u55-128")
     report = report_of(artifact)
     assert artifact.accelerator == "ethos-u55-128"
     assert artifact.name == "kws_ref_model_vela.tflite"
     assert report.model == "kws_ref_model.tflite"
-    assert report.compiler == "Vela 5.2.0"
+    assert report.compiler == "Mizzen"
     assert len(report.placements) == 13
     assert not report.on_cpu
     assert report.placements[2].kind == "CONV_2D"
     assert report.placements[2].macs == 512_000
     assert report.areas == (
-        Area("constants", "OffChipFlash", 31_104),
-        Area("arena", "Sram", 22_192),
+        Area("constants", "OffChipFlash", 30_400),
+        Area("arena", "Sram", 16_000),
     )
     assert {row.memory: row.used_bytes for row in report.memories} == {
-        "OffChipFlash": 31_104,
-        "Sram": 22_192,
+        "OffChipFlash": 30_400,
+        "Sram": 16_000,
     }
-    assert report.cycles >= report.npu_cycles > 80_000
+    assert report.cycles >= report.npu_cycles > 50_000
     assert sum(row.cycles for row in report.placements) == report.cycles
     assert report.configuration["accelerator"] == "ethos-u55-128"
     assert not report.diagnostics
@@ -138,38 +136,14 @@ def _cpu_seconds(program: str) -> float:
     return spent - start.children_user - start.children_system
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_reasons_of_a_network_of_many_kinds(model_file: ModelFile) -> None:
     artifact = mizzen.compile(model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128")
     rows = report_of(artifact).placements
-    assert [row.index for row in rows if row.device is Device.NPU] == [16, 18]
+    on_npu = [row.index for row in rows if row.device is Device.NPU]
+    assert on_npu == [1, 6, 7, 15, 16, 18, 19, 20]
     (reason,) = rows[17].reasons
     assert (rows[17].kind, reason.rule) == ("DIV", "no-form")
-    (reason,) = rows[19].reasons
-    assert reason.message == (
-        'MINIMUM must have feature maps of at most 16 bits, and has INT32 "add_1"'
-    )
-    (reason,) = rows[1].reasons
-    assert (reason.rule, reason.actual) == ("quantised", 'INT16 "signal_window"')
     assert rows[0].kind == "SignalWindow"
-
-
-@pytest.mark.usefixtures("velas_code")
-def test_what_no_rule_knows_has_the_compilers_words() -> None:
-    net = Net()
-    strides = [net.constant(n, np.array(v, np.int32)) for n, v in
-               (("begin", [0, 0]), ("end", [0, 8]), ("strides", [1, 2]))]  # fmt: skip
-    result = net.map("half", shape=(1, 4, 4, 4))
-    options = ("StridedSliceOptions", {"ellipsis_mask": 1})
-    net.operator("STRIDED_SLICE", [net.sum, *strides], [result], options)
-    artifact = mizzen.compile(net.finish([net.first, net.second], [result]), "ethos-u55-128")
-    (reason,) = report_of(artifact).placements[1].reasons
-    assert reason.rule == "compiler"
-    assert reason.message == "StridedSlice with unsupported stride axis"
-    assert reason.limit == (
-        "Slice must represent a volume. Stride must be non-negative (and over W or H)."
-    )
-    assert reason.source == "Vela 5.2.0"
 
 
 def test_operators_to_ignore(model_file: ModelFile) -> None:

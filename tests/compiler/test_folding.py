@@ -129,7 +129,6 @@ def given() -> Array:
     return NUMBERS.integers(-128, 128, (2, 8, 8, 4)).astype(np.int8)
 
 
-@pytest.mark.usefixtures("velas_code")
 class TestConstantsThatAreComputed:
     @pytest.mark.parametrize("name", MADE)
     def test_as_litert_computes_them(self, name: str) -> None:
@@ -245,7 +244,6 @@ def _four_bits(kind: str, per_axis: bool) -> tuple[bytes, int]:
 WINDOWED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
 
-@pytest.mark.usefixtures("velas_code")
 class TestFourBits:
     @pytest.mark.parametrize("accelerator", ACCELERATORS)
     @pytest.mark.parametrize("per_axis", [False, True])
@@ -314,7 +312,6 @@ def _sparse(form: Form) -> Iterator[bytes]:
             yield data
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize("name", FORMS)
 def test_sparse_weights(name: str, accelerator: str) -> None:

@@ -151,7 +151,6 @@ GIVEN: dict[str, Callable[[Net], bytes]] = {
 }
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize("name", GIVEN)
 def test_given_as_litert_gives_it(name: str, accelerator: str) -> None:

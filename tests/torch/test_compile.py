@@ -184,7 +184,6 @@ def test_long_transposed_strides_are_on_the_npu(name: str, accelerator: str, bui
     assert not network.on_cpu
 
 
-@pytest.mark.usefixtures("velas_code")
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_the_compiler_refuses_goes_to_the_cpu_alone(name: str, built: Build) -> None:
     """The result is right, with at most a step for ties; what stays on the CPU says why."""

@@ -302,7 +302,6 @@ class _Causal(nn.Module):
         return self.encoder(x, mask=mask)
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_an_encoder_with_a_causal_mask_sees_nothing_that_comes_later() -> None:
     torch.manual_seed(0)
     calls = [torch.randn(1, 4, 8) for _ in range(4)]

@@ -174,7 +174,6 @@ def test_a_model_gives_on_u55_what_the_converted_program_gives(name: str, built:
     assert network.steps_off() <= 1
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_what_reads_a_transposed_map_too_early_leaves_the_npu(built: Build) -> None:
     """The compiler turns a map in several passes, and lets what reads it start a job too early."""
     unproved = built(_Dict(), torch.randn(IMAGE), accelerator=U55)

@@ -83,7 +83,6 @@ def test_pytorch_s_own_layers_are_compared(tmp_path: Path) -> None:
     assert {row.outcome for row in found.layers} <= {Outcome.EQUAL, Outcome.BOUNDED, Outcome.FUSED}
 
 
-@pytest.mark.usefixtures("velas_code")
 def test_a_damaged_layer_of_a_program_is_named(program: Path) -> None:
     target = resolve_target(CompileOptions("ethos-u55-128", prove="off"))
     (compared,) = sides(program, target)

@@ -85,8 +85,8 @@ def test_the_reason_in_full() -> None:
     (placement,) = report_of(mizzen.compile(network("TANH", "int16", 1e-4), "ethos-u85-256")).on_cpu
     (reason,) = placement.reasons
     assert reason.message == (
-        "the result will be wrong: TANH must have an output of scale 1/256, where it has 8 bits, "
-        "or 1/32768 and zero point 0 for this compiler, and has 0.0001 and 0 for INT16"
+        "TANH must have an output of scale 1/256, where it has 8 bits, "
+        "or 1/32768 and zero point 0, and has 0.0001 and 0 for INT16"
     )
     assert reason.help == (
         "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE behind it"

@@ -246,7 +246,7 @@ def test_an_endless_run_is_ended() -> None:
     assert found.cause is Cause.TIME_LIMIT
     assert found.diagnostic.render() == (
         "error[E303]: the compiler must end within 1 s, and did not\n"
-        "  help keep operators on the CPU one type at a time with `--ignore-ops`"
+        "  help leave out `--generator`: Mizzen's own code needs no Vela"
     )
 
 
@@ -341,8 +341,8 @@ def test_a_compiler_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(MizzenError) as caught:
         generate(ADD, U55)
     assert str(caught.value) == (
-        "error[E300]: the compiler must be installed: the package ethos-u-vela was not found\n"
-        "  help pip install ethos-u-vela==5.2.0"
+        "error[E300]: Arm's compiler must be installed: the package ethos-u-vela was not found\n"
+        "  help pip install 'mizzen[vela]'"
     )
 
 

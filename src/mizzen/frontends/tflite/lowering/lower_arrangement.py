@@ -14,11 +14,13 @@ from mizzen.graph import DType, Value, integer_range
 def concatenation(call: Call) -> Value:
     """CONCAT of the integers as they are; TFLite wants one quantisation of all.
 
+    What has no elements adds nothing, and TOSA has no form of it.
     Of unsigned bytes with scales of their own each goes through a TABLE first.
     """
     call.need(call.option("fused_activation_function") == 0, "it has a fused activation")
     axis = call.axis(int(call.option("axis")), len(call.output().shape))
-    indices = range(len(call.operator.inputs))
+    places = range(len(call.operator.inputs))
+    indices = [place for place in places if call.input(place).elements]
     call.need_types(*INTEGERS, tensors=tuple(map(call.input, indices)))
     values = [call.value(index) for index in indices]
     if call.output().type is FileType.UINT8:
@@ -52,7 +54,8 @@ def pack(call: Call) -> Value:
     """Of each input RESHAPE; CONCAT along the new axis."""
     shape = call.output().shape
     axis = call.axis(int(call.option("axis")), len(shape))
-    indices = range(len(call.operator.inputs))
+    places = range(len(call.operator.inputs))
+    indices = [place for place in places if call.input(place).elements]
     call.need_types(*INTEGERS, tensors=tuple(map(call.input, indices)))
     one = call.b.shape((*shape[:axis], 1, *shape[axis + 1 :]))
     values = [call.value(index) for index in indices]

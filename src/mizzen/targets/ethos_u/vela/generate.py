@@ -114,7 +114,7 @@ def core_path() -> str:
         raise fail(
             "E300",
             "Arm's compiler must be installed: the package ethos-u-vela was not found",
-            help=f"pip install 'mizzen[vela]', or {LEAVE_IT_OUT}",
+            help="pip install 'mizzen[vela]'",
         )
     return spec.origin
 
