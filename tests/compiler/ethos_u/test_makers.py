@@ -14,7 +14,7 @@ import pytest
 import mizzen
 from mizzen.cli.placement import code_rows
 from mizzen.compiler.ethos_u import makers
-from mizzen.compiler.ethos_u.vela import cpu_fallback
+from mizzen.compiler.ethos_u.vela import tflite as velas
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.report.code import CodeChoice, Maker, NetworkChoice, StreamCost, Tried
 from mizzen.report.compilation import as_dict, from_dict
@@ -48,8 +48,11 @@ def without_vela(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_vela")
-@pytest.mark.parametrize("accelerator", ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512"])
-def test_u55_and_u65_need_no_vela(accelerator: str) -> None:
+@pytest.mark.parametrize(
+    "accelerator",
+    ["ethos-u55-32", "ethos-u55-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-1024"],
+)
+def test_nothing_needs_vela(accelerator: str) -> None:
     for data in (DIGITS.read_bytes(), over_the_cpu()):
         report = report_of(mizzen.compile(data, accelerator))
         assert report.compiler == "Mizzen"
@@ -58,22 +61,19 @@ def test_u55_and_u65_need_no_vela(accelerator: str) -> None:
 
 @pytest.mark.usefixtures("without_vela")
 @pytest.mark.parametrize(
-    ("accelerator", "generator"), [(U55, "vela"), (U55, "best"), ("ethos-u85-256", None)]
+    ("accelerator", "generator"), [(U55, "vela"), (U55, "best"), ("ethos-u85-256", "vela")]
 )
-def test_where_vela_is_asked_for_and_missing_it_is_said(
-    accelerator: str, generator: str | None
-) -> None:
-    options = {} if generator is None else {"generator": generator}
-    text = error(DIGITS, accelerator, target_options=options)
+def test_where_vela_is_asked_for_and_missing_it_is_said(accelerator: str, generator: str) -> None:
+    text = error(DIGITS, accelerator, target_options={"generator": generator})
     assert "E300" in text
-    assert "pip install ethos-u-vela" in text
+    assert "pip install 'mizzen[vela]'" in text
 
 
 def test_our_own_does_not_start_vela(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("Vela was started")
 
-    monkeypatch.setattr(cpu_fallback, "generate", fail)
+    monkeypatch.setattr(velas, "generate", fail)
     assert report_of(mizzen.compile(DIGITS, U55)).compiler == "Mizzen"
 
 
@@ -131,16 +131,6 @@ def test_who_optimises_for_size_gets_less_memory() -> None:
     )
     assert small.memory_bytes < fast.memory_bytes
     assert small.cycles <= 1.35 * fast.cycles
-
-
-def test_u85_has_velas_code_where_nobody_asks_for_ours() -> None:
-    net = Net()
-    data = net.finish([net.first, net.second], [net.twice(net.sum)])
-    report = report_of(mizzen.compile(data, "ethos-u85-256"))
-    assert report.compiler == "Vela 5.2.0"
-    assert not report.code
-    own = mizzen.compile(data, "ethos-u85-256", target_options={"generator": "own"})
-    assert report_of(own).compiler != "Vela 5.2.0"
 
 
 def test_a_network_that_is_all_on_the_cpu_has_no_code() -> None:

@@ -1,4 +1,4 @@
-"""A process that cannot import Vela's package: what U55 and U65 need is all our own."""
+"""A process that cannot import Vela's package: what Ethos-U needs is all our own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,13 @@ assert not any(name.partition(".")[0] == "ethosu" for name in sys.modules)
 
 
 def test_networks_are_compiled_proved_and_run() -> None:
-    accelerators = ["ethos-u55-32", "ethos-u55-128", "ethos-u65-256", "ethos-u65-512"]
+    accelerators = [
+        "ethos-u55-32",
+        "ethos-u55-128",
+        "ethos-u65-512",
+        "ethos-u85-256",
+        "ethos-u85-2048",
+    ]
     ended = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(DIGITS), *accelerators],
         capture_output=True,
