@@ -223,8 +223,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.targets.ethos_u.legal": (
         "mizzen.diagnostics",
-        "mizzen.graph",
-        "mizzen.ops",
         "mizzen.targets.bounds",
         "mizzen.targets.rules",
         "mizzen.targets.ethos_u.machine",
@@ -232,8 +230,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.ethos_u.vela": (
         "mizzen.diagnostics",
         "mizzen.workers",
-        "mizzen.graph",
-        "mizzen.ops",
         "mizzen.targets.ethos_u.machine",
     ),
     "mizzen.targets.ethos_u.vela.raw": (
@@ -472,13 +468,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",
-        "mizzen.package",
-        "mizzen.partition",
         "mizzen.report",
         "mizzen.frontends.tflite",
         "mizzen.targets.ethos_u.machine",
-        "mizzen.targets.ethos_u.judge.sim",
-        "mizzen.targets.ethos_u.legal",
         "mizzen.targets.ethos_u.vela",
         "mizzen.artifact",
         "mizzen.compiler",

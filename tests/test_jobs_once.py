@@ -46,23 +46,16 @@ def test_compile_reports_are_built_joined_and_read_in_one_place_each() -> None:
 
 def test_refusals_are_sought_in_one_place() -> None:
     """Whoever looks for what a compiler refuses asks the search; nobody halves parts himself."""
-    searches = ("RefusalSearch", "HidingSearch", "settle")
+    searches = ("RefusalSearch", "settle")
     users = {name: callers(name) for name in searches}
     assert users == {
         "RefusalSearch": {
             "compiler/ethos_u/regions.py",
             "compiler/ethos_u/tosa.py",
-            "compiler/ethos_u/vela/tosa_refusals.py",
-            "compiler/ethos_u/vela/tosa_proof.py",
             "compiler/ethos_n/regions.py",
             "compiler/placement.py",
         },
-        "HidingSearch": {"compiler/ethos_u/vela/cpu_fallback.py"},
-        "settle": {
-            "compiler/placement.py",
-            "compiler/ethos_u/tosa.py",
-            "compiler/ethos_u/vela/tosa_check.py",
-        },
+        "settle": {"compiler/placement.py", "compiler/ethos_u/tosa.py"},
     }
 
 

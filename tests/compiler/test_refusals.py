@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mizzen.compiler.refusals import HidingSearch, RefusalSearch, Refused, settle
+from mizzen.compiler.refusals import RefusalSearch, Refused, settle
 
 UNITS = tuple(range(8))
 
@@ -21,11 +21,6 @@ class Generator:
     def __call__(self, units: Sequence[int]) -> str | None:
         self.asked.append(tuple(units))
         return "stopped" if self.refused & set(units) else None
-
-    def hiding(self, hidden: frozenset[int]) -> str | None:
-        """Compile all but the hidden units."""
-        self.asked.append(tuple(hidden))
-        return "compiled" if self.refused <= hidden else None
 
 
 def test_settling_tries_again_without_what_each_try_refuses() -> None:
@@ -64,28 +59,3 @@ def test_the_shortest_beginning_that_is_refused_ends_with_the_unit(refused: int)
 
 def test_a_whole_that_is_taken_when_tried_again_has_no_first_refusal() -> None:
     assert RefusalSearch(UNITS, Generator()).first("said of all") is None
-
-
-def test_no_more_is_hidden_than_is_refused() -> None:
-    generator = Generator(2, 5)
-    search = HidingSearch(generator.hiding, most_tries=100, seconds=100.0)
-    found = search.find((), [UNITS[:4], UNITS[4:]])
-    assert found == (frozenset({2, 5}), "compiled")
-
-
-def test_a_guess_that_is_taken_is_the_answer() -> None:
-    generator = Generator(2)
-    search = HidingSearch(generator.hiding, most_tries=100, seconds=100.0)
-    guess = frozenset({2, 3})
-    assert search.find([frozenset({1}), guess], [UNITS]) == (guess, "compiled")
-    assert len(generator.asked) == 2
-
-
-def test_what_was_not_tried_in_time_stays_hidden() -> None:
-    search = HidingSearch(Generator(2).hiding, most_tries=1, seconds=100.0)
-    assert search.find((), [UNITS]) == (frozenset(UNITS), "compiled")
-
-
-def test_nothing_is_found_where_hiding_everything_is_refused() -> None:
-    search = HidingSearch(Generator(99).hiding, most_tries=100, seconds=100.0)
-    assert search.find((), [UNITS]) is None

@@ -1,13 +1,12 @@
 """The one search for what a code generator refuses.
 
 A code generator that stops at a network seldom says at which operator. What it does with parts of
-the network shows which: a part alone, the shortest beginning that it does not take, or the fewest
-that have to be hidden from it. Who searches says what a part is and how one is compiled.
+the network shows which: a part alone, or the shortest beginning that it does not take. Who searches
+says what a part is and how one is compiled.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -87,61 +86,3 @@ class RefusalSearch(Generic[Unit, Answer]):
         if refused == len(self.units) and self.compile(self.units) is None:
             return None
         return self.units[refused - 1], answer
-
-
-class HidingSearch(Generic[Unit, Result]):
-    """Finds the fewest units that must be hidden from a code generator.
-
-    compile      compiles the network with some units hidden; None if that is refused
-    most_tries   how often that is done, within `seconds`; what was not tried by then stays hidden
-    """
-
-    def __init__(
-        self, compile: Callable[[frozenset[Unit]], Result | None], most_tries: int, seconds: float
-    ) -> None:
-        self._compile = compile
-        self._tries_left = most_tries
-        self._end = time.monotonic() + seconds
-
-    def find(
-        self, guesses: Iterable[frozenset[Unit]], groups: Sequence[Sequence[Unit]]
-    ) -> tuple[frozenset[Unit], Result] | None:
-        """Return the units to hide, and the result without them; None if hiding all is refused.
-
-        guesses  sets to try first
-        groups   everything that can be hidden; what is like each other together, in the order in
-                 which they are shown again
-        """
-        for guess in guesses:
-            result = self._try(guess)
-            if result is not None:
-                return guess, result
-        everything = frozenset(unit for group in groups for unit in group)
-        result = self._try(everything)
-        if result is None:
-            return None
-        best = everything, result
-        for group in groups:
-            best = self._show(group, best)
-        return best
-
-    def _show(
-        self, group: Sequence[Unit], best: tuple[frozenset[Unit], Result]
-    ) -> tuple[frozenset[Unit], Result]:
-        """Show a group again, or as much of it as is taken."""
-        if self._tries_left <= 0 or time.monotonic() > self._end:
-            return best
-        hidden = best[0].difference(group)
-        result = self._try(hidden)
-        if result is not None:
-            return hidden, result
-        if len(group) == 1:
-            return best
-        half = len(group) // 2
-        for part in (group[:half], group[half:]):
-            best = self._show(part, best)
-        return best
-
-    def _try(self, hidden: frozenset[Unit]) -> Result | None:
-        self._tries_left -= 1
-        return self._compile(hidden)
