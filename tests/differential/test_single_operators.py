@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from mizzen.compiler.ethos_u.vela.outcome import breaches_of
 
 from mizzen.artifact.steps import read_network as read
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Compiler
 from mizzen.conformance.networks import Case
 from mizzen.conformance.suite import judge
-from mizzen.conformance.verdict import Verdict
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 FIRST = "ethos-u55-128"
@@ -24,20 +22,14 @@ REST = (
     "ethos-u85-1024",
     "ethos-u85-2048",
 )
-COMPILED = (Verdict.EXACT, Verdict.OFF, Verdict.CPU)
 CASES = cases()
 
 
 def check(case: Case, accelerator: str, optimise: str, count: int) -> None:
-    """The verdict must hold, and the CPU must be where Mizzen's rules put the operator there."""
+    """The verdict must hold."""
     configuration = resolve(accelerator, optimise=optimise)
     row = judge(case, Compiler.REGOR, configuration, count)
     assert row.holds, row
-    model = read(case.build(), case.name)
-    arch = configuration.accelerator.arch
-    refused = any(breaches_of(model, operator, arch) for operator in model.main.operators)
-    if row.verdict in COMPILED:
-        assert (row.verdict is Verdict.CPU) == refused, row
 
 
 @pytest.mark.parametrize("family", ["EthosU55", "EthosU85"])
