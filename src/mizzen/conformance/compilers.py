@@ -28,9 +28,7 @@ from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import (
     EthosUConfiguration,
     Generator,
-    Setting,
 )
-from mizzen.targets.ethos_u.machine.system_config import ASKED
 from mizzen.targets.ethos_u.vela.generate import Cause, Compiled, Stopped, core_path, generate
 from mizzen.workers.child import Child
 
@@ -103,9 +101,7 @@ def _regor(network: bytes, name: str, configuration: EthosUConfiguration) -> Bui
 
 def _own(network: bytes, name: str, configuration: EthosUConfiguration) -> Built | NotBuilt:
     """Compile by our own rules without a proof: the suite itself is what decides."""
-    asked = Setting("generator", Generator.OWN.value, ASKED)
-    settings = (*configuration.settings, asked)
-    own = replace(configuration, generator=Generator.OWN, settings=settings)
+    own = replace(configuration, generator=Generator.OWN)
     return _report_of(compile_tflite(read_network(network, name), network, own, OFF, None))
 
 
