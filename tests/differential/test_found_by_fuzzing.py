@@ -1,8 +1,9 @@
-"""What random networks found (`benchmarks/fuzz.py`): a small network for each class of mistake."""
+"""What random networks found (`benchmarks/fuzz.py`): Vela gets it wrong, our own code right."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,6 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.package.tflite.builder import NetworkBuilder
-from mizzen.report import Device
-from mizzen.targets.ethos_u.legal.tflite_bounds import scaled_apart
 
 Shape = Sequence[int]
 
@@ -125,34 +124,8 @@ def averaged() -> bytes:
     return net.finish([x], [y, z])
 
 
-CONFUSED = {
-    "averaged": (averaged, "ethos-u85-128", "RESHAPE"),
-    "gathered": (gathered, "ethos-u55-64", "RESHAPE"),
-    "summed": (summed, "ethos-u85-1024", "EXPAND_DIMS"),
-    "resized": (resized, "ethos-u55-256", "TRANSPOSE"),
-    "multiplied": (multiplied, "ethos-u65-256", "RESHAPE"),
-    "turned": (turned, "ethos-u85-512", "TRANSPOSE"),
-}
-
-
-@pytest.mark.parametrize("name", CONFUSED)
-def test_tensors_that_the_compiler_confuses(name: str) -> None:
-    build, accelerator, kind = CONFUSED[name]
-    data = build()
-    artifact = mizzen.compile(data, accelerator)
-    assert not any(off(data, artifact, any_inputs(artifact)))
-    assert artifact.report is not None
-    (said, *_) = [
-        row.reasons[0] for row in artifact.report.placements
-        if row.kind == kind and row.device is Device.CPU
-    ]  # fmt: skip
-    assert said.rule == "other-tensor"
-
-
-def test_tensors_are_the_right_ones_without_a_proof_too() -> None:
-    data = gathered()
-    artifact = mizzen.compile(data, "ethos-u55-64", prove="off", allow_inexact=True)
-    assert not any(off(data, artifact, any_inputs(artifact)))
+CONFUSED = (averaged, gathered, summed, resized, multiplied, turned)
+"""Vela gives operators on the CPU another tensor, or forgets to compute one."""
 
 
 def one(kind: str, name: str = "", **fields: Any) -> Callable[[], bytes]:
@@ -166,31 +139,8 @@ def one(kind: str, name: str = "", **fields: Any) -> Callable[[], bytes]:
     return build
 
 
-@pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u85-256"])
-@pytest.mark.parametrize(
-    "build",
-    [one("RELU"), one("LEAKY_RELU", "LeakyReluOptions", alpha=0.2)],
-    ids=["RELU", "LEAKY_RELU"],
-)
-def test_int16_functions_are_rounded_once(build: Callable[[], bytes], accelerator: str) -> None:
-    """The kernel rounds twice, the stream once: they differ where the first rounding gives a tie.
-
-    Whether the inputs of a proof meet one of these numbers is chance; that they may is known.
-    """
-    data = build()
-    artifact = mizzen.compile(data, accelerator)
-    every = np.arange(-(1 << 15), 1 << 15).astype(np.int16).reshape(1, 1, 256, 256)
-    (found,), (kernel,) = [artifact.run(every)], CpuKernels(data).run([every])
-    assert isinstance(found, np.ndarray)
-    difference = np.abs(found.astype(int) - kernel.reshape(found.shape))
-    assert difference.max() == 1
-    assert difference.mean() < 1e-3
-    assert artifact.report is not None
-    assert [row.device for row in artifact.report.placements] == [Device.NPU]
-
-
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-256", "ethos-u85-256"])
-def test_matrix_products_are_rounded_twice(accelerator: str) -> None:
+def test_matrix_products_are_rounded_as_the_kernel_does(accelerator: str) -> None:
     """-3007 times the scale is -210.4375: in steps of an eighth that is nearly a tie, then one."""
     net = Net()
     a, b = (net.map((1, 1, 4), 0.04610852524638176) for _ in range(2))
@@ -201,11 +151,11 @@ def test_matrix_products_are_rounded_twice(accelerator: str) -> None:
     rows = [np.full((1, 1, 1, 4), 7, np.int8) for _ in range(2)]
     for row, value in zip(rows, (-31, 97), strict=True):
         row[..., 0] += value
-    assert off(data, artifact, rows) == [1]
+    assert off(data, artifact, rows) == [0]
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512", "ethos-u85-256"])
-def test_sums_next_to_a_tie_are_scaled_in_single_precision(accelerator: str) -> None:
+def test_sums_next_to_a_tie_are_scaled_in_double_precision(accelerator: str) -> None:
     """780 times the scale is 5.496, and 703.49999 or 703.50001 of the first rounding's steps."""
     scales = (0.04663386195898056, 0.008838835172355175, 0.05849744379520416)
     net = Net()
@@ -217,13 +167,11 @@ def test_sums_next_to_a_tie_are_scaled_in_single_precision(accelerator: str) -> 
     artifact = mizzen.compile(data, accelerator)
     row = np.full((1, 1, 8), -30, np.int8)
     row[..., 0] += 78
-    assert off(data, artifact, [row]) == [1]
-    assert scaled_apart(scales[0], scales[1:2], scales[2])
-    assert not scaled_apart(0.5, [0.25], scales[2])
+    assert off(data, artifact, [row]) == [0]
 
 
 @pytest.mark.parametrize("accelerator", ["ethos-u55-128", "ethos-u65-512"])
-def test_sums_of_shorts_next_to_a_tie_are_scaled_in_single_precision(accelerator: str) -> None:
+def test_sums_of_shorts_next_to_a_tie_are_scaled_in_double_precision(accelerator: str) -> None:
     """Results of 16 bits have 256 times the steps, and so as many ties."""
     scales = (0.00781602319329977, 0.007869444787502289, 0.03732997551560402)
     rng = np.random.default_rng(0)
@@ -235,13 +183,7 @@ def test_sums_of_shorts_next_to_a_tie_are_scaled_in_single_precision(accelerator
     data = net.finish([x], [y])
     artifact = mizzen.compile(data, accelerator)
     rows = rng.integers(-(1 << 15), 1 << 15, (512, 1, 32)).astype(np.int16)
-    (found,), (kernel,) = [artifact.run(rows)], CpuKernels(data).run([rows])
-    assert isinstance(found, np.ndarray)
-    difference = np.abs(found.astype(int) - kernel.reshape(found.shape))
-    assert difference.max() == 1
-    assert difference.mean() < 1 / 256
-    assert artifact.report is not None
-    assert [row.device for row in artifact.report.placements] == [Device.NPU]
+    assert off(data, artifact, [rows]) == [0]
 
 
 def matmul_beside_an_output() -> bytes:
@@ -251,13 +193,6 @@ def matmul_beside_an_output() -> bytes:
     y = net.to("SUB", (7, 7, 5), [x, x], "SubOptions", 0.07)
     product = net.to("BATCH_MATMUL", (7, 7, 7), [x, y], "BatchMatMulOptions", 0.9, adj_y=True)
     return net.finish([x], [product, y])
-
-
-@pytest.mark.parametrize("ignored", [[], ["SUB"]])
-def test_a_tensor_that_the_compiler_forgets_is_taken_by_the_cpu(ignored: list[str]) -> None:
-    data = matmul_beside_an_output()
-    artifact = mizzen.compile(data, "ethos-u55-32", ignore_ops=ignored)
-    assert max(off(data, artifact, any_inputs(artifact))) <= 1
 
 
 def part_of(net: Net, kind: str, index: int) -> tuple[int, list[int]]:
@@ -310,18 +245,20 @@ def computed(net: Net, kind: str, index: int, height: int) -> tuple[int, tuple[i
 
 
 MISPLACED = [
-    (U55, "SLICE", "TRANSPOSE_CONV"),
-    (U55, "SPLIT", "DEPTHWISE_CONV_2D"),
-    (U55, "STRIDED_SLICE", "MAX_POOL_2D"),
-    (U55, "STRIDED_SLICE", "MUL"),
-    (U55, "CONCATENATION", "DEPTHWISE_CONV_2D"),
-    (U55, "CONCATENATION", "RESIZE_BILINEAR"),
-    (U85, "SPLIT", "TRANSPOSE_CONV"),
-    (U85, "SLICE", "SUM"),
-    (U85, "SLICE", "DEPTHWISE_CONV_2D"),
-    (U85, "STRIDED_SLICE", "MAX_POOL_2D"),
-    (U85, "CONCATENATION", "TRANSPOSE_CONV"),
+    ("SLICE", "TRANSPOSE_CONV"),
+    ("SLICE", "SUM"),
+    ("SLICE", "DEPTHWISE_CONV_2D"),
+    ("SLICE", "MAX_POOL_2D"),
+    ("SPLIT", "DEPTHWISE_CONV_2D"),
+    ("SPLIT", "TRANSPOSE_CONV"),
+    ("STRIDED_SLICE", "MAX_POOL_2D"),
+    ("STRIDED_SLICE", "MUL"),
+    ("STRIDED_SLICE", "SUM"),
+    ("CONCATENATION", "DEPTHWISE_CONV_2D"),
+    ("CONCATENATION", "RESIZE_BILINEAR"),
+    ("CONCATENATION", "TRANSPOSE_CONV"),
 ]
+"""What makes a part or joins parts, and the operator beside which Vela misplaces them."""
 
 
 def with_a_part(mover: str, kind: str) -> bytes:
@@ -335,33 +272,6 @@ def with_a_part(mover: str, kind: str) -> bytes:
         return net.finish([x, other], [y])
     part, rest = part_of(net, mover, x)
     return net.finish([x], [computed(net, kind, part, 4)[0], *rest])
-
-
-@pytest.mark.parametrize(("accelerator", "mover", "kind"), MISPLACED)
-def test_parts_that_the_compiler_misplaces(accelerator: str, mover: str, kind: str) -> None:
-    """A proof sees them unless all numbers there are alike, so they are avoided without one."""
-    data = with_a_part(mover, kind)
-    artifact = mizzen.compile(data, accelerator, prove="off")
-    assert not any(off(data, artifact, any_inputs(artifact)))
-    assert artifact.report is not None
-    rows = {row.kind: row for row in artifact.report.placements}
-    assert rows[kind].device is Device.NPU
-    assert [row.rule for row in rows[mover].reasons] == ["misplaced-part"]
-
-
-@pytest.mark.parametrize(
-    ("accelerator", "mover", "kind"),
-    [(U55, "SLICE", "MAX_POOL_2D"), (U55, "STRIDED_SLICE", "SUM"), (U85, "STRIDED_SLICE", "MUL")],
-)
-def test_parts_that_the_compiler_places_right(accelerator: str, mover: str, kind: str) -> None:
-    net = Net()
-    x = net.map((1, 8, 8, 8))
-    part, rest = part_of(net, mover, x)
-    data = net.finish([x], [computed(net, kind, part, 4)[0], *rest])
-    artifact = mizzen.compile(data, accelerator, prove="off")
-    assert not any(off(data, artifact, any_inputs(artifact)))
-    assert artifact.report is not None
-    assert all(row.device is Device.NPU for row in artifact.report.placements)
 
 
 def clamped(dtype: str, scale: float, zero: int) -> Callable[[], bytes]:
@@ -406,37 +316,20 @@ def product() -> bytes:
     return net.finish([x, y], [net.to("MUL", (1, 64), [x, y], "MulOptions", 4e-8)])
 
 
-AVOIDED = {
-    "RELU6": (clamped("int8", 0.09, 7), "rescaling-clamp"),
-    "RELU6 int16": (clamped("int16", 0.0003, 0), "rescaling-clamp"),
-    "MIRROR_PAD of a batch": (mirrored(0), "mirrored-channels"),
-    "MIRROR_PAD of channels": (mirrored(3), "mirrored-channels"),
-    "int16 sums": (large("int16", 3.6e-8), "scaled-sum"),
-    "int8 sums": (large("int8", 1e-10), "scaled-sum"),
-    "int16 products": (product, "scaled-product"),
+OTHERWISE = {
+    "RELU6": clamped("int8", 0.09, 7),
+    "RELU6 int16": clamped("int16", 0.0003, 0),
+    "RELU": one("RELU"),
+    "LEAKY_RELU": one("LEAKY_RELU", "LeakyReluOptions", alpha=0.2),
+    "MIRROR_PAD of a batch": mirrored(0),
+    "MIRROR_PAD of rows": mirrored(1),
+    "MIRROR_PAD of channels": mirrored(3),
+    "int16 sums": large("int16", 3.6e-8),
+    "int16 sums of a usual scale": large("int16", 1e-4),
+    "int8 sums": large("int8", 1e-10),
+    "int16 products": product,
 }
-
-
-@pytest.mark.parametrize("accelerator", [U55, "ethos-u65-256", U85])
-@pytest.mark.parametrize("name", AVOIDED)
-def test_what_the_compiler_computes_otherwise_is_avoided_without_a_proof(
-    name: str, accelerator: str
-) -> None:
-    build, rule = AVOIDED[name]
-    data = build()
-    artifact = mizzen.compile(data, accelerator, prove="off")
-    assert not any(off(data, artifact, any_inputs(artifact)))
-    assert artifact.report is not None
-    assert [row.reasons[0].rule for row in artifact.report.placements] == [rule]
-
-
-@pytest.mark.parametrize("build", [mirrored(1), mirrored(2), large("int16", 1e-4)])
-def test_what_the_compiler_computes_right_is_on_the_npu(build: Callable[[], bytes]) -> None:
-    data = build()
-    artifact = mizzen.compile(data, U55, prove="off")
-    assert not any(off(data, artifact, any_inputs(artifact)))
-    assert artifact.report is not None
-    assert [row.device for row in artifact.report.placements] == [Device.NPU]
+"""Vela computes them in another way than the kernels."""
 
 
 def broadcast_factor() -> bytes:
@@ -447,13 +340,16 @@ def broadcast_factor() -> bytes:
     return net.finish([x, y], [product])
 
 
-@pytest.mark.parametrize(("accelerator", "device"), [(U55, Device.CPU), (U85, Device.NPU)])
-def test_a_factor_that_is_broadcast_elsewhere_is_not_read_expanded(
-    accelerator: str, device: Device
-) -> None:
-    """Where all rows of the factor are alike, no proof sees that another one is read."""
-    data = broadcast_factor()
-    artifact = mizzen.compile(data, accelerator, prove="off")
-    assert max(off(data, artifact, any_inputs(artifact))) <= 1
-    assert artifact.report is not None
-    assert [row.device for row in artifact.report.placements] == [device, Device.NPU]
+NETWORKS: dict[str, Callable[[], bytes]] = {
+    **{build.__name__: build for build in (*CONFUSED, matmul_beside_an_output, broadcast_factor)},
+    **{f"{mover}-{kind}": partial(with_a_part, mover, kind) for mover, kind in MISPLACED},
+    **OTHERWISE,
+}
+
+
+@pytest.mark.parametrize("accelerator", [U55, "ethos-u65-256", U85])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_our_code_is_exact(name: str, accelerator: str) -> None:
+    data = NETWORKS[name]()
+    artifact = mizzen.compile(data, accelerator)
+    assert not any(off(data, artifact, any_inputs(artifact)))
