@@ -178,8 +178,8 @@ def _add_generator_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--generator",
         metavar="{own,vela,best}",
-        help="for Ethos-U55 and U65: whose code it is: Mizzen's own, Vela's, or that of the better "
-        "of both networks (default: own)",
+        help="for Ethos-U: whose code it is: Mizzen's own; that of Arm's Vela, which TFLite and "
+        "TOSA files may have; or that of the better of both (default: own)",
     )
     group.add_argument(
         "--search",

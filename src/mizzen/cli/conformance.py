@@ -27,7 +27,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=("vela", "vela-legacy", "own", "mizzen"),
         default="vela",
         help="whose code is executed: Vela's compiled core; its deprecated core in Python, "
-        "which Vela runs with --debug-force-legacy-core; Mizzen's own generator, unproved; or "
+        "which Vela runs with --debug-force-legacy-core; Mizzen's own rules, unproved; or "
         "what `mizzen compile` makes (default: %(default)s)",
     )
     parser.add_argument(

@@ -98,7 +98,7 @@ FLAGS: Mapping[str, Flag] = {
             takes_value=False,
         ),
         _refused(
-            "debug-force-legacy-core", "Mizzen calls Vela's present core alone", takes_value=False
+            "debug-force-legacy-core", "the code is Mizzen's own", takes_value=False
         ),
         _refused(
             "ignore-ops", "give EthosUPartitioner its additional_checks", takes_value=True

@@ -16,7 +16,7 @@ from mizzen.frontends.tflite import Model
 from mizzen.targets import families
 from mizzen.targets.ethos_u.generator.options import CHANGES, with_options
 from mizzen.targets.ethos_u.machine.commands import Arch
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, Optimise
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, Generator, Optimise
 from mizzen.targets.ethos_u.machine.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ SHOWN_SETTINGS = (
     *((name, name) for name in CHANGES),
 )
 
-SEARCHED = (Feature.CASCADING, Feature.BUFFERING, Feature.CHAINING, Feature.FAST_WEIGHTS)
-ONLY_U85 = frozenset({Feature.CHAINING, Feature.FAST_WEIGHTS})
-"""Features that a search leaves out, and those of them that only U85 has."""
+OF_VELA = (Feature.CASCADING, Feature.BUFFERING)
+ON_U85 = (Feature.CHAINING, Feature.FAST_WEIGHTS)
+"""Features that a search leaves out: those that only Vela may be told to, and U85's."""
 
 
 class EthosU(Backend[EthosUConfiguration]):
@@ -169,10 +169,12 @@ class EthosU(Backend[EthosUConfiguration]):
         """Return what a search may change: what to try for, features to leave, rewrites."""
         from mizzen.compiler.rewrites import candidates
 
-        arch = configuration.accelerator.arch
-        disabled = (row.value for row in SEARCHED if arch is Arch.U85 or row not in ONLY_U85)
+        is_vela = configuration.generator is Generator.VELA
+        is_u85 = configuration.accelerator.arch is Arch.U85
+        features = (*(OF_VELA if is_vela else ()), *(ON_U85 if is_u85 else ()))
         rewrites = () if model is None else candidates(model)
-        return Levers(tuple(row.value for row in Optimise), tuple(disabled), rewrites)
+        disabled = tuple(row.value for row in features)
+        return Levers(tuple(row.value for row in Optimise), disabled, rewrites)
 
     def summary_file(
         self, report: CompileReport, configuration: EthosUConfiguration

@@ -1,6 +1,6 @@
 """Graphs written as TOSA 1.0 files.
 
-Vela's core takes regions of a graph in this form, Arm's reference model runs it, and `mizzen lower`
+Arm's compiler and its reference model take a graph in this form, and `mizzen lower`
 gives it to users. TOSA has no scales: quantisation and groups are left out, so a file that is read
 again by `mizzen.frontends.tosa` is the same computation, not the same graph.
 
