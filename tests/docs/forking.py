@@ -28,7 +28,7 @@ PLAIN = (
     "mizzen.cli.main",
     "mizzen.compiler.compile",
     "mizzen.analysis.checking.networks",
-    "mizzen.compiler.ethos_u.vela.proof",
+    "mizzen.compiler.ethos_u.proof",
     "mizzen.artifact.loading",
     "mizzen.report.cost",
     "mizzen.emulate",

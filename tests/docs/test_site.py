@@ -142,7 +142,8 @@ def test_every_command_of_ethos_n_is_in_the_reference(generated: dict[str, str])
 
 
 def test_every_exception_has_its_test(repository: Path) -> None:
-    page = (repository / "docs" / "explanation" / "exceptions.md").read_text()
+    pages = ("explanation/exceptions.md", "how-to/conformance.md")
+    page = "".join((repository / "docs" / name).read_text() for name in pages)
     named = set(re.findall(r"`(test_\w+)`", page))
     sources = (path.read_text() for path in (repository / "tests").rglob("test_*.py"))
     defined = {name for source in sources for name in re.findall(r"^def (test_\w+)", source, re.M)}
