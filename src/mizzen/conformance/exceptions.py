@@ -15,10 +15,6 @@ from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85, Arch
 EVERY_TYPE = ("int8", "uint8", "int16", "int32", "bool")
 REGOR, LEGACY = (Compiler.REGOR,), (Compiler.LEGACY,)
 BOTH = (Compiler.REGOR, Compiler.LEGACY)
-LIFTED = (*BOTH, Compiler.OWN)
-"""What our generator takes over with Vela's commands, and `mizzen compile` keeps on the CPU."""
-UNHIDDEN = (Compiler.REGOR, Compiler.OWN)
-"""Those that get the network as it is."""
 EVERYWHERE = tuple(Compiler)
 
 
@@ -81,13 +77,13 @@ EXCUSES: tuple[Excuse, ...] = (
            steps=1, networks=("_rescaled",)),
     Excuse("MUL, int16", OFF, BOTH, ALL, ("MUL",), ("int16",),
            steps=1, share=1e-3, networks=("_scales",)),
-    Excuse("MUL, int32", OFF, LIFTED, ALL, ("MUL",), ("int32",)),
+    Excuse("MUL, int32", OFF, BOTH, ALL, ("MUL",), ("int32",)),
     Excuse("TRANSPOSE, uint8", OFF, REGOR, U55_U65, ("TRANSPOSE",), ("uint8",)),
-    Excuse("SOFTMAX, int16", OFF, EVERYWHERE, ALL, ("SOFTMAX",), ("int16",), steps=1, share=1e-2),
-    Excuse("GELU, int8 and uint8", OFF, EVERYWHERE, ALL, ("GELU",), ("int8", "uint8"),
+    Excuse("SOFTMAX, int16", OFF, BOTH, ALL, ("SOFTMAX",), ("int16",), steps=1, share=1e-2),
+    Excuse("GELU, int8 and uint8", OFF, BOTH, ALL, ("GELU",), ("int8", "uint8"),
            steps=1, share=0.02),
-    Excuse("NEG, int8, of -128", OFF, EVERYWHERE, ALL, ("NEG",), ("int8",), share=0.02),
-    Excuse("BOOL inputs or outputs", REFUSED, UNHIDDEN, U55_U65, BOOLEAN, EVERY_TYPE,
+    Excuse("NEG, int8, of -128", OFF, BOTH, ALL, ("NEG",), ("int8",), share=0.02),
+    Excuse("BOOL inputs or outputs", REFUSED, REGOR, U55_U65, BOOLEAN, EVERY_TYPE,
            said="Non-passthrough operation"),
     Excuse("CONV_2D, int16, with an INT32 bias, on Ethos-U85", OFF, REGOR, U85, ("CONV_2D",),
            ("int16",), networks=("_bias_int32",)),
