@@ -109,6 +109,8 @@ EXCUSES: tuple[Excuse, ...] = (
            ("ABS", "BATCH_MATMUL", "EXP", "NEG", "SQUARED_DIFFERENCE"), ("uint8",)),
     Excuse("No kernel to compare with", NOT_COMPARED, EVERYWHERE, ALL,
            ("RELU_N1_TO_1", "RELU_0_TO_1", "SCATTER_ND"), ("int16",)),
+    Excuse("No kernel to compare with", NOT_COMPARED, (Compiler.OWN, Compiler.MIZZEN), ALL,
+           ("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"), ("int32",)),
 )
 # fmt: on
 
