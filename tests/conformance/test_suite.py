@@ -44,7 +44,7 @@ def test_a_table_is_off_by_one() -> None:
 
 @pytest.mark.parametrize(
     ("compiler", "reason"),
-    [(REGOR, "REVERSE_V2"), (LEGACY, "IFM Tensor batch size must be 1")],
+    [(REGOR, "Unsupported reverse mask."), (LEGACY, "IFM Tensor batch size must be 1")],
 )
 def test_the_reason_for_the_cpu_is_told(compiler: Compiler, reason: str) -> None:
     case = {
