@@ -197,9 +197,10 @@ def test_an_operator_that_the_npu_does_not_have_is_told() -> None:
 
     assert refusal(build(compare)) == (
         "error[E301]: ethos-u55-128 must run every operator, and cannot run GREATER (operators 1, "
-        "2): Ethos-U55 has no form of GREATER, but Ethos-U85 has\n"
+        "2): the NPU does not compute this GREATER: no rule has a form of GREATER, but Ethos-U85 "
+        "has one\n"
         '  at   model.tosa, operator 1 GREATER -> "value_0"\n'
-        "  rule Vela 5.2.0, supported operators of TOSA\n"
+        "  rule Mizzen's rules for Ethos-U\n"
         "  help lower it to other operators, choose another accelerator, or split the network there"
     )
 

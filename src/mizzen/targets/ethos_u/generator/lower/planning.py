@@ -192,9 +192,11 @@ def _longest(whole: Site, rule: Rule) -> tuple[int, Node | None, NoFormError | N
             return count, rule(replace(whole, value=value, steps=whole.steps[:count])), error
         except NoFormError as other:
             error = other
-    return 0, None, NoFormError(_unknown(whole.root)) if least else error
+    return 0, None, NoFormError(_unknown(whole)) if least else error
 
 
-def _unknown(root: Value) -> str:
-    kind = root.producer.kind if root.producer is not None else "an input"
-    return f"no rule has a form of {kind}"
+def _unknown(whole: Site) -> str:
+    made = whole.root.producer
+    kind = made.kind if made is not None else "an input"
+    elsewhere = whole.arch is not Arch.U85 and type(made) in RULES_U85
+    return f"no rule has a form of {kind}{', but Ethos-U85 has one' if elsewhere else ''}"
