@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from mizzen.compiler.ethos_u.vela.outcome import STOPS_COMPILER
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
@@ -64,7 +63,7 @@ class Verdict:
     """What a program showed; `kind` is right, silent, raw, refused, slow or nothing.
 
     said   codes of diagnostics, and how often
-    moved  operators on the CPU because the proof or the compiler would not have them on the NPU
+    moved  operators on the CPU because the proof would not have their code on the NPU
     """
 
     kind: str
@@ -115,7 +114,7 @@ def judge(family: str, number: int, data: bytes) -> Verdict:
     verdict = Verdict("right", "", accelerator, seconds, len(report.placements), on_npu, said)
     verdict.moved = [
         f"{row.kind} {why.rule}" for row in report.placements for why in row.reasons
-        if why.rule in (RULE, STOPS_COMPILER)
+        if why.rule == RULE
     ]  # fmt: skip
     found = compare(data, artifact, number, said)
     if family == "n78":
