@@ -183,5 +183,13 @@ def test_lines_of_one_tensor_stand_together() -> None:
     assert count == 3
 
 
+def test_a_line_that_is_only_further_in_is_as_before() -> None:
+    before = ["  %a = X(%i)", "  %b = Y(%a)"]
+    after = ["  chain {", "    %a = X(%i)", "    %b = Y(%a)", "  }"]
+    lines, count = _compared(before, after)
+    assert lines == ["+ chain {", "  ... 2 lines as before", "+ }"]
+    assert count == 2
+
+
 def test_ranges_of_operators() -> None:
     assert _ranges([0, 1, 2, 5, 7, 8]) == "0..2, 5, 7..8"

@@ -152,9 +152,13 @@ def _form(heading: str, lines: Sequence[str]) -> str:
 
 
 def _compared(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], int]:
-    """Return the lines that differ, with how many stand between them, and their number."""
+    """Return the lines that differ, with how many stand between them, and their number.
+
+    A line that is only further in, as those of a chain are, is as before.
+    """
     lines: list[str] = []
     differing = 0
+    before, after = ([line.strip() for line in form] for form in (before, after))
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
         if kind == "equal":
@@ -168,18 +172,18 @@ def _compared(before: Sequence[str], after: Sequence[str]) -> tuple[list[str], i
 def _side_by_side(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
     """Yield lines that differ, those of one tensor together."""
     own = {_tensor(line) for line in after}
-    yield from (BEFORE + line.strip() for line in before if _tensor(line) not in own)
+    yield from (BEFORE + line for line in before if _tensor(line) not in own)
     waiting = list(before)
     for line in after:
         matching = [other for other in waiting if _tensor(other) == _tensor(line)]
-        yield from (BEFORE + other.strip() for other in matching)
-        yield AFTER + line.strip()
+        yield from (BEFORE + other for other in matching)
+        yield AFTER + line
         waiting = [other for other in waiting if other not in matching]
 
 
 def _tensor(line: str) -> str:
     """Return the tensor that a line is about, without its part."""
-    return re.split(r" = |[@\[]", line.strip(), maxsplit=1)[0]
+    return re.split(r" = |[@\[]", line, maxsplit=1)[0]
 
 
 def _refused(made: Stages) -> list[tuple[Origin, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mizzen.cli.layout import fields
-from mizzen.report.decisions import Decision, PricedBlock, Shape
+from mizzen.report.decisions import Decision, PricedBlock
 
 
 def decisions_text(index: int, decisions: Iterable[Decision], width: int) -> str:
@@ -20,6 +20,8 @@ def decisions_text(index: int, decisions: Iterable[Decision], width: int) -> str
 
 def _fields(decision: Decision) -> list[tuple[str, str]]:
     facts = [("block", _block(decision.block, decision.order) + _price(decision.taken))]
+    if decision.microblock:
+        facts.append(("microblock", _block(decision.microblock, "")))
     if decision.other is not None:
         name = "next best" if _is_less(decision.taken, decision.other) else "better alone"
         other = _block(decision.other.block, decision.other.order) + _price(decision.other)
@@ -30,7 +32,8 @@ def _fields(decision: Decision) -> list[tuple[str, str]]:
         parts = [f"{part.holds} {part.start}..{part.end}" for part in decision.banks]
         facts.append(("banks", ", ".join(parts)))
     if decision.constants:
-        facts.append(("weights", f"read from {decision.constants}"))
+        how = f"{decision.format}, " if decision.format else ""
+        facts.append(("weights", f"{how}read from {decision.constants}"))
     if decision.table is not None:
         facts.append(("table", f"slot {decision.table}"))
     if decision.before:
@@ -48,7 +51,7 @@ def _sum(priced: PricedBlock) -> int:
     return priced.cycles + priced.vela_cycles
 
 
-def _block(block: Shape, order: str) -> str:
+def _block(block: tuple[int, ...], order: str) -> str:
     return "x".join(map(str, block)) + (f", {order}" if order else "")
 
 

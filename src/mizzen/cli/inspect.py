@@ -43,14 +43,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--why",
         action="store_true",
-        help="say for each operation of U55, U65 and U85 which block, order of channels, layouts, "
-        "parts of the shared buffer and waits it has, and what the next best block would cost",
+        help="say for each operation of an Ethos-U stream which block, order of channels, layouts "
+        "and waits it has; of U55 and U65 also the parts of the shared buffer, and what the next "
+        "best block would cost",
     )
     parser.add_argument(
         "--between",
         metavar="STAGE[,STAGE...]",
-        help="show what Mizzen's own generator makes of a network for U55 or U65, after each of "
-        "the steps named: lower (its graph, and the operations of the NPU that it becomes), "
+        help="show what Mizzen's own generator makes of a network for Ethos-U, after each of the "
+        "steps named: lower (its graph, and the operations of the NPU that it becomes), "
         "arrange (which of these are done in another way, in stripes of rows if more memory is "
         "needed than --arena-cache-size), schedule (blocks, layouts, addresses, transfers)",
     )

@@ -39,8 +39,10 @@ class Decision:
     command    word offset in the stream
     name       of the command
     shape      what it takes and gives: ``49x10x1 -> 25x5x64``
-    layouts    of its inputs, and of its output
+    microblock that a block is made of, where an NPU has several; else empty
+    layouts    of its inputs, and of its output; `chain` what is handed on inside the NPU
     constants  memory that weights and scales are read from; empty without
+    format     of weights, where it is not the usual one; else empty
     banks      how the shared buffer is divided; empty where there is none
     before     transfers since the operation before, and what they wait for, in words
     waits      what it waits for, in words
@@ -67,6 +69,8 @@ class Decision:
     table: int | None
     cycles: int
     bound: str
+    microblock: tuple[int, ...] = ()
+    format: str = ""
     taken: PricedBlock | None = None
     other: PricedBlock | None = None
     fitting: int = 0

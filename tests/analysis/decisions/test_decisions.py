@@ -30,6 +30,12 @@ def compiled(accelerator: str) -> Artifact:
     return mizzen.compile(DIGITS, accelerator, prove="off", target_options=VELA)
 
 
+@pytest.fixture(scope="module")
+def digits_of_our_own() -> tuple[Decision, ...]:
+    (rows,) = decisions(mizzen.compile(DIGITS, "ethos-u85-256", prove="off")).values()
+    return rows
+
+
 def program_of(artifact: Artifact) -> Program:
     (step,) = (row for row in artifact.steps if isinstance(row, NpuStep))
     assert isinstance(step.program, Program)
@@ -87,3 +93,23 @@ def test_of_a_u85_nothing_is_known_of_other_blocks() -> None:
     rows = rows_of("ethos-u85-256")
     assert len(rows) == len(kernels("ethos-u85-256")) > 5
     assert all(row.other is None and row.taken is None and row.banks == () for row in rows)
+
+
+def test_what_a_u85_hands_on_lies_in_a_chain(digits_of_our_own: tuple[Decision, ...]) -> None:
+    """SOFTMAX's operations on one number are chains; weights of one pixel are fast."""
+    layouts = [row.layouts for row in digits_of_our_own]
+    assert any(row[0] == "chain" and row[-1] != "chain" for row in layouts)
+    assert any(row[-1] == "chain" and row[0] != "chain" for row in layouts)
+    convolutions = [row for row in digits_of_our_own if row.constants]
+    assert (convolutions[-1].operator, convolutions[-1].format) == (
+        "operator 6 FULLY_CONNECTED",
+        "fast",
+    )
+    assert {row.format for row in convolutions} == {"", "sparse", "fast"}
+
+
+def test_a_u85_has_microblocks_to_choose_from(digits_of_our_own: tuple[Decision, ...]) -> None:
+    for row in digits_of_our_own:
+        assert all(a % b == 0 for a, b in zip(row.block, row.microblock, strict=True)), row
+    assert len({row.microblock for row in digits_of_our_own}) > 1
+    assert all(not row.microblock for row in rows_of("ethos-u55-128"))

@@ -13,7 +13,7 @@ from mizzen.report.cost import OperationCost
 from mizzen.report.decisions import Banks, Decision
 from mizzen.report.words import MEMORY_NAMES, size
 from mizzen.targets.ethos_u.generator.shared_buffer import CORES, OUTPUT_BANKS, TABLE_BANKS, Core
-from mizzen.targets.ethos_u.judge.hazards.maps import MemoryBlock
+from mizzen.targets.ethos_u.judge.hazards.maps import Kind, Map, MemoryBlock
 from mizzen.targets.ethos_u.judge.hazards.operations import Kernel, Transfer
 from mizzen.targets.ethos_u.judge.hazards.registers import Registers
 from mizzen.targets.ethos_u.judge.hazards.stream import Queue, Wait, steps
@@ -112,7 +112,7 @@ class _Reader:
             shape=cost.shape,
             block=work.blocks.block,
             order=order_of(work),
-            layouts=tuple("NHCWB16" if fm.bricks else "NHWC" for fm in maps),
+            layouts=tuple(_layout(fm) for fm in maps),
             constants="".join(constants),
             banks=() if self._core is None else tuple(self._banks(kernel, self._core)),
             before=before,
@@ -121,6 +121,8 @@ class _Reader:
             table=None if self._core is None else table_slot(self._registers),
             cycles=cost.cycles,
             bound=cost.bound.value,
+            microblock=() if self._core is not None else work.microblock,
+            format=_format(work),
             taken=taken,
             other=other,
             fitting=fitting,
@@ -142,6 +144,18 @@ class _Reader:
             yield Banks("accumulators", start, core.banks - (TABLE_BANKS if has_table else 0))
         if has_table:
             yield Banks("tables", core.banks - TABLE_BANKS, core.banks)
+
+
+def _layout(map_: Map) -> str:
+    if map_.place.kind is Kind.CHAIN:
+        return "chain"
+    return "NHCWB16" if map_.bricks else "NHWC"
+
+
+def _format(work: KernelWork) -> str:
+    """Return what U85 calls the format of weights that are not usual."""
+    names = {"fast": work.fast_weights, "sparse": work.sparse}
+    return ", ".join(name for name, is_so in names.items() if is_so)
 
 
 def _wait(wait: Wait) -> str:
