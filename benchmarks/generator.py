@@ -1,21 +1,30 @@
 """What Mizzen's own code for Ethos-U costs, over what Vela's code costs.
 
 Run ``python benchmarks/generator.py`` for a table, with ``--json`` for the figures, geometric means
-over the networks of the folder that MIZZEN_MODELS names and those of the zoo:
+over the networks of the folder that MIZZEN_MODELS names and those of the zoo, for the NPUs whose
+names contain what `--on` says:
 
 `u55_128_cycles_ratio`    cycles of our own code over those of Vela's: of the timing model's and
                           Vela's formula's the worse mean
 `u55_256_cycles_ratio`, `u65_512_cycles_ratio`  likewise
-`..._model`, `..._formula`  the two means apart
-`memory_ratio`            memory of maps of the same code; `flash_ratio` of its constants
-`sram_ratio`              memory of maps with `--optimise Size`, over all networks and NPUs;
+`u85_128_cycles_ratio`, `u85_256_cycles_ratio`, `u85_512_cycles_ratio`, `u85_1024_cycles_ratio`,
+`u85_2048_cycles_ratio`   likewise, of all networks but transformers
+`u85_256_transformers_ratio`  of the transformers, and so for each size: the encoder, the vision
+                          transformer, and the decoder, which both are given without its state
+`u85_256_flash_ratio`     of all networks on U85-256 whose constants lie in flash and are fetched
+                          into an SRAM (Ethos_U85_SYS_Flash_High, Shared_Sram)
+`..._model`, `..._formula`  of each of these the two means apart
+`memory_ratio`            memory of maps of the same code; `flash_ratio` of its constants, of U55
+                          and U65; `u85_memory_ratio` and `u85_constants_ratio` of U85;
+                          `..._memory_ratio` for each NPU, `u85_256_flash_memory_ratio` with flash
+`sram_ratio`, `u85_sram_ratio`  memory of maps with `--optimise Size`, over all networks and NPUs;
                           `..._sram_ratio` for each NPU
 `kws_u55_128`             cycles of MLPerf Tiny's keyword network on U55-128, the worse of both
 `worst`                   the greatest ratio of cycles or memory that a network gets
 `steady_gap`              by how much a mean gets worse when filling and draining count nothing
 `placement_gap`           memory of the code in least memory over the most that is alive in it at
                           once (`mizzen.analysis.memory`), the geometric mean less one
-`size_cycles_ratio`       cycles of that code over Vela's
+`size_cycles_ratio`, `u85_size_cycles_ratio`  cycles of that code over Vela's
 `macs_lost`               networks of which Vela has more on the NPU
 `pairs`, `pairs_apart`    networks and NPUs that the ratios are of; those of which our own code has
                           other operators on the NPU than Vela's, which no ratio is of
@@ -38,16 +47,14 @@ import resource
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from generator_networks import Network, networks
 from mizzen.analysis.memory import memory_report
 from mizzen.analysis.memory.layout import ARENA, CACHE
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.steps import NpuStep, read_network
-from mizzen.compiler.ethos_u.makers import compile_tflite, compile_tosa, network_cost
-from mizzen.compiler.proof.options import OFF
+from mizzen.artifact.steps import NpuStep
+from mizzen.compiler.ethos_u.makers import network_cost
 from mizzen.diagnostics import Device, MizzenError
 from mizzen.report.code import StreamCost
 from mizzen.targets.ethos_u.judge.timing import Cause, estimate
@@ -59,63 +66,52 @@ from mizzen.targets.ethos_u.machine.config import (
 )
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-MODELS = Path(os.environ.get("MIZZEN_MODELS", REPOSITORY.parent / "shared" / "models"))
-EXAMPLES = REPOSITORY / "examples"
-ACCELERATORS = ("ethos-u55-128", "ethos-u55-256", "ethos-u65-512")
 KEYWORDS, LARGE = "kws_ref_model", "mobilenet_v2"
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """A network: a TFLite file, or a region of a PyTorch program as TOSA."""
+class Machine:
+    """An NPU, and the memories beside it where they are not Vela's defaults for it.
+
+    words    that name the system and how its memories are used
+    regions  the NPU of whose rules the regions of the zoo's networks are
+    """
 
     name: str
-    data: bytes
-    is_tosa: bool = False
+    accelerator: str
+    regions: str
+    words: tuple[str, str] | None = None
 
-    def compiled(self, configuration: EthosUConfiguration) -> Artifact:
-        """Compile it, without a proof."""
-        if self.is_tosa:
-            return compile_tosa(self.data, self.name, configuration, OFF, None)
-        model = read_network(self.data, self.name)
-        return compile_tflite(model, self.data, configuration, OFF, None)
+    @property
+    def is_u85(self) -> bool:
+        """Whether it is of the last family, which has figures of its own."""
+        return "u85" in self.name
 
-
-def networks() -> Iterator[Network]:
-    """Return the networks of the folder, and those of the zoo."""
-    for path in sorted(MODELS.glob("*.tflite")):
-        yield Network(path.stem, path.read_bytes())
-    yield from zoo()
+    @property
+    def configuration(self) -> EthosUConfiguration:
+        """The system that both compile for."""
+        system, mode = self.words or (None, None)
+        return resolve(self.accelerator, system_config=system, memory_mode=mode)
 
 
-def zoo() -> Iterator[Network]:
-    """Return what of the zoo's networks goes to the NPU, quantised as a user would."""
-    import torch
-    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
-
-    from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS, OwnRegions
-    from mizzen.compiler.torch.placement import place
-    from mizzen.frontends.torch.int_lowering.int_lower import lower
-    from mizzen.frontends.torch.narrowing import read
-    from mizzen.package import tosa
-    from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
-
-    sys.path.insert(0, str(EXAMPLES))
-    torch.set_num_threads(1)
-    entries: dict[str, Any] = import_module("zoo").NETWORKS
-    accelerator = ACCELERATORS[0]
-    for name, entry in entries.items():
-        quantizer = EthosUQuantizer(accelerator).set_global(get_symmetric_quantization_config())
-        exported = torch.export.export(entry.build(), entry.example_inputs())
-        prepared: Any = prepare_pt2e(exported.module(), quantizer)
-        for inputs in entry.calibration():
-            prepared(*inputs)
-        converted = torch.export.export(convert_pt2e(prepared), entry.example_inputs())
-        lowered = lower(read(converted, name), WINDOW_LIMITS)
-        placed = place(lowered, OwnRegions(resolve(accelerator)), (), OFF, None)
-        for part, code in enumerate(placed.code.values()):
-            yield Network(f"{name}-{part}", tosa.write(code.part.graph), is_tosa=True)
+KEYWORDS_ON = "ethos-u55-128"
+"""The NPU that single figures are of."""
+MACHINES = (
+    *(
+        Machine(name, name, "ethos-u55-128")
+        for name in ("ethos-u55-128", "ethos-u55-256", "ethos-u65-512")
+    ),
+    *(
+        Machine(f"ethos-u85-{macs}", f"ethos-u85-{macs}", "ethos-u85-256")
+        for macs in (128, 256, 512, 1024, 2048)
+    ),
+    Machine(
+        "ethos-u85-256-flash",
+        "ethos-u85-256",
+        "ethos-u85-256",
+        ("Ethos_U85_SYS_Flash_High", "Shared_Sram"),
+    ),
+)
 
 
 def seconds() -> float:
@@ -140,8 +136,8 @@ class Pair:
     seconds of processor, for our own
     """
 
-    network: str
-    accelerator: str
+    network: Network
+    machine: Machine
     vela: StreamCost
     own: StreamCost
     least: StreamCost
@@ -185,14 +181,14 @@ class Pair:
 
 
 def measured(
-    network: Network, accelerator: str, effort: Search, *, with_least: bool
+    network: Network, machine: Machine, effort: Search, *, with_least: bool
 ) -> Pair | None:
     """Generate code for a network; None if Vela does not compile it, or nothing is on the NPU."""
-    configuration = replace(resolve(accelerator), generator=Generator.OWN, search=effort)
+    configuration = replace(machine.configuration, generator=Generator.OWN, search=effort)
     try:
         vela = network.compiled(replace(configuration, generator=Generator.VELA))
     except MizzenError as error:
-        print(f"{network.name} {accelerator}: Vela: {error}", file=sys.stderr)
+        print(f"{network.name} {machine.name}: Vela: {error}", file=sys.stderr)
         return None
     start = seconds()
     own = network.compiled(configuration)
@@ -205,8 +201,8 @@ def measured(
     steady = steady_cycles(own, configuration) / max(steady_cycles(vela, configuration), 1)
     lost = max(0, _macs(vela) - _macs(own))
     return Pair(
-        network.name,
-        accelerator,
+        network,
+        machine,
         vela=theirs,
         own=ours,
         least=smallest,
@@ -257,35 +253,93 @@ def figures_of(every: Sequence[Pair]) -> dict[str, float]:
     pairs = [pair for pair in every if not pair.apart]
     figures: dict[str, float] = {}
     gaps: list[float] = []
-    for accelerator in dict.fromkeys(pair.accelerator for pair in pairs):
-        of_npu = [pair for pair in pairs if pair.accelerator == accelerator]
-        name = accelerator.removeprefix("ethos-").replace("-", "_")
-        model, formula = (
-            mean([pair.model for pair in of_npu]),
-            mean([pair.formula for pair in of_npu]),
-        )
-        figures[f"{name}_cycles_ratio"] = max(model, formula)
-        figures[f"{name}_cycles_ratio_model"] = model
-        figures[f"{name}_cycles_ratio_formula"] = formula
-        figures[f"{name}_sram_ratio"] = mean([pair.least_memory for pair in of_npu])
-        gaps.append(mean([pair.steady for pair in of_npu]) - model)
-    figures["sram_ratio"] = mean([pair.least_memory for pair in pairs])
-    figures["memory_ratio"] = mean([pair.memory for pair in pairs])
-    figures["flash_ratio"] = mean([pair.flash for pair in pairs])
-    figures["size_cycles_ratio"] = mean([pair.least_cycles for pair in pairs])
+    for machine in dict.fromkeys(pair.machine for pair in pairs):
+        of_npu = [pair for pair in pairs if pair.machine == machine]
+        figures |= figures_on(machine, of_npu)
+        gaps.append(mean([pair.steady for pair in of_npu]) - mean([pair.model for pair in of_npu]))
+    figures |= of_memory(pairs)
     figures["macs_lost"] = float(sum(pair.lost > 0 for pair in every))
     figures["worst"] = max(max(pair.model, pair.formula, pair.memory) for pair in pairs)
     figures["steady_gap"] = max(gaps)
     figures["placement_gap"] = mean([pair.placed for pair in pairs]) - 1
     for pair in pairs:
-        if pair.accelerator == ACCELERATORS[0] and pair.network == KEYWORDS:
+        if pair.machine.name == KEYWORDS_ON and pair.network.name == KEYWORDS:
             figures["kws_u55_128"] = max(pair.model, pair.formula)
             figures["seconds_kws"] = pair.seconds
-        if pair.accelerator == ACCELERATORS[0] and pair.network.startswith(LARGE):
+        if pair.machine.name == KEYWORDS_ON and pair.network.name.startswith(LARGE):
             figures["seconds_mobilenet_v2"] = pair.seconds
     figures["pairs"] = float(len(pairs))
     figures["pairs_apart"] = float(len(every) - len(pairs))
     return figures
+
+
+def figures_on(machine: Machine, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Return the figures of one NPU."""
+    name = machine.name.removeprefix("ethos-").replace("-", "_")
+    figures: dict[str, float] = {}
+    if machine.words:
+        figures |= of_cycles(f"{name}_ratio", pairs)
+    elif machine.is_u85:
+        transformers = [pair for pair in pairs if pair.network.is_transformer]
+        others = [pair for pair in pairs if not pair.network.is_transformer]
+        figures |= of_cycles(f"{name}_transformers_ratio", transformers)
+        figures |= of_cycles(f"{name}_cycles_ratio", others)
+    else:
+        figures |= of_cycles(f"{name}_cycles_ratio", pairs)
+    figures[f"{name}_memory_ratio"] = mean([pair.memory for pair in pairs])
+    if not machine.words:
+        figures[f"{name}_sram_ratio"] = mean([pair.least_memory for pair in pairs])
+    return figures
+
+
+def of_cycles(name: str, pairs: Sequence[Pair]) -> dict[str, float]:
+    """Return the worse mean of cycles, and both; nothing of no pairs."""
+    if not pairs:
+        return {}
+    model, formula = mean([pair.model for pair in pairs]), mean([pair.formula for pair in pairs])
+    return {name: max(model, formula), f"{name}_model": model, f"{name}_formula": formula}
+
+
+def of_memory(pairs: Sequence[Pair]) -> dict[str, float]:
+    """Return the figures of memory, and of cycles in least memory, for both kinds of NPU."""
+    figures: dict[str, float] = {}
+    for prefix, constants, is_u85 in (("", "flash", False), ("u85_", "constants", True)):
+        of_kind = [
+            pair for pair in pairs if pair.machine.is_u85 == is_u85 and not pair.machine.words
+        ]
+        if of_kind:
+            figures[f"{prefix}sram_ratio"] = mean([pair.least_memory for pair in of_kind])
+            figures[f"{prefix}memory_ratio"] = mean([pair.memory for pair in of_kind])
+            figures[f"{prefix}{constants}_ratio"] = mean([pair.flash for pair in of_kind])
+            figures[f"{prefix}size_cycles_ratio"] = mean([pair.least_cycles for pair in of_kind])
+    return figures
+
+
+def measured_on(
+    machines: Sequence[Machine], part: str, effort: Search, *, with_least: bool
+) -> Iterator[Pair]:
+    """Yield networks whose names contain a part, on NPUs, and print what they cost."""
+    for regions in dict.fromkeys(machine.regions for machine in machines):
+        for network in networks(regions, part):
+            for machine in machines:
+                if machine.regions != regions:
+                    continue
+                least = with_least and not machine.words
+                pair = measured(network, machine, effort, with_least=least)
+                if pair is not None:
+                    print(line_of(pair), file=sys.stderr, flush=True)
+                    yield pair
+
+
+def line_of(pair: Pair) -> str:
+    """Return what is printed of a network on an NPU."""
+    return (
+        f"{pair.network.name:32} {pair.machine.name:19} model {pair.model:.3f} formula "
+        f"{pair.formula:.3f} memory {pair.memory:.3f} flash {pair.flash:.3f} | least "
+        f"{pair.least_memory:.3f} at {pair.least_cycles:.3f} "
+        f"| {pair.seconds:5.1f} s"
+        f"{f' | {pair.apart} operators apart' if pair.apart else ''}"
+    )
 
 
 def main() -> None:
@@ -299,30 +353,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="networks whose names contain this")
     parser.add_argument("--on", default="", help="NPUs whose names contain this")
     options = parser.parse_args()
-    pairs: list[Pair] = []
-    for network in networks():
-        for accelerator in ACCELERATORS:
-            if options.only not in network.name or options.on not in accelerator:
-                continue
-            effort = Search(options.search)
-            pair = measured(network, accelerator, effort, with_least=not options.cycles_alone)
-            if pair is not None:
-                pairs.append(pair)
-                print(
-                    f"{pair.network:32} {accelerator:14} model {pair.model:.3f} formula "
-                    f"{pair.formula:.3f} memory {pair.memory:.3f} flash {pair.flash:.3f} | least "
-                    f"{pair.least_memory:.3f} at {pair.least_cycles:.3f} "
-                    f"| {pair.seconds:5.1f} s"
-                    f"{f' | {pair.apart} operators apart' if pair.apart else ''}",
-                    file=sys.stderr,
-                    flush=True,
-                )
-    figures = figures_of(pairs)
+    machines = [machine for machine in MACHINES if options.on in machine.name]
+    effort, with_least = Search(options.search), not options.cycles_alone
+    figures = figures_of(list(measured_on(machines, options.only, effort, with_least=with_least)))
     if options.json:
         print(json.dumps({"figures": figures}))
         return
     for name, value in figures.items():
-        print(f"{name:32} {value:.3f}")
+        print(f"{name:36} {value:.3f}")
 
 
 if __name__ == "__main__":
