@@ -13,6 +13,7 @@ import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.cpu.tflm import CpuKernels
 from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.partition import Device
 
 Shape = Sequence[int]
 
@@ -316,6 +317,14 @@ def product() -> bytes:
     return net.finish([x, y], [net.to("MUL", (1, 64), [x, y], "MulOptions", 4e-8)])
 
 
+def matrices() -> bytes:
+    """Products of two computed matrices that leave 32 bits once they are scaled."""
+    net = Net("int16")
+    x = net.map((1, 2, 4), 0.006)
+    y = net.to("BATCH_MATMUL", (1, 2, 2), [x, x], "BatchMatMulOptions", 2e-8, adj_y=True)
+    return net.finish([x], [y])
+
+
 OTHERWISE = {
     "RELU6": clamped("int8", 0.09, 7),
     "RELU6 int16": clamped("int16", 0.0003, 0),
@@ -328,6 +337,7 @@ OTHERWISE = {
     "int16 sums of a usual scale": large("int16", 1e-4),
     "int8 sums": large("int8", 1e-10),
     "int16 products": product,
+    "int16 products of matrices": matrices,
 }
 """Vela computes them in another way than the kernels."""
 
@@ -352,4 +362,36 @@ NETWORKS: dict[str, Callable[[], bytes]] = {
 def test_our_code_is_exact(name: str, accelerator: str) -> None:
     data = NETWORKS[name]()
     artifact = mizzen.compile(data, accelerator)
+    assert not any(off(data, artifact, any_inputs(artifact)))
+
+
+def least_of_a_part() -> bytes:
+    """A SLICE that is written with the MINIMUM of it and a constant, which few elements reach."""
+    net = Net()
+    x = net.map((8, 2), 0.07, -128)
+    part = net.to("SLICE", (5, 1), [x, net.integers(0, 1), net.integers(5, 1)], "SliceOptions")
+    least = net.constant("least", np.array([[110]], np.int8), 0.05, 7)
+    return net.finish([x], [net.to("MINIMUM", (5, 1), [part, least])])
+
+
+def softmax_of_a_channel() -> bytes:
+    """A SOFTMAX of what is a channel of a PACK."""
+    net = Net()
+    x = net.map((2, 3, 3))
+    sizes = net.integers(1, 1)
+    axis = net.constant("axis", np.array(0, np.int32))
+    one, other = net.map((1, 3, 3)), net.map((1, 3, 3))
+    net.operator("SPLIT_V", [x, sizes, axis], [one, other], ("SplitVOptions", {"num_splits": 2}))
+    packed = net.to("PACK", (1, 3, 3, 3), [other, one, one], "PackOptions", values_count=3, axis=3)
+    shares = net.tensor("shares", (1, 3, 3), "int8", 1 / 256, -128)
+    net.operator("SOFTMAX", [one], [shares], ("SoftmaxOptions", {"beta": 1.0}))
+    return net.finish([x], [packed, shares])
+
+
+@pytest.mark.parametrize("build", [least_of_a_part, softmax_of_a_channel])
+def test_all_of_it_is_on_the_npu(build: Callable[[], bytes]) -> None:
+    data = build()
+    artifact = mizzen.compile(data, U85)
+    assert artifact.report is not None
+    assert all(row.device is Device.NPU for row in artifact.report.placements)
     assert not any(off(data, artifact, any_inputs(artifact)))

@@ -21,7 +21,7 @@ from mizzen.compiler.ethos_u.agreement import operation_of
 from mizzen.compiler.proof.difference import Difference, difference
 from mizzen.compiler.proof.written import SAYS_SOMETHING
 from mizzen.diagnostics import Origin
-from mizzen.graph import Operation
+from mizzen.graph import Operation, Value
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.judge.sim.plan import Plan
 from mizzen.targets.ethos_u.judge.sim.watch import Watch
@@ -241,8 +241,16 @@ def _results(
         if value.name:
             yield value.name, is_own
         for user in value.uses:
-            if all(each is value or each.constant is not None for each in user.operands):
+            if all(each is value or _is_known(each) for each in user.operands):
                 waiting += [(result, is_own and user not in own) for result in user.results]
+
+
+def _is_known(value: Value) -> bool:
+    """Whether a value follows from constants alone."""
+    made = value.producer
+    return value.constant is not None or (
+        made is not None and bool(made.operands) and all(map(_is_known, made.operands))
+    )
 
 
 def _boxes(witness: Witness, plan: Plan) -> Iterator[Box]:

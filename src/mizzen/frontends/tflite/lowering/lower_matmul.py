@@ -22,6 +22,8 @@ from mizzen.graph import DType, Value
 
 LONG_SUM_LIMIT = 1 << 47
 """Sums of 16-bit products have 48 bits."""
+SCALED_LIMIT = 1 << 30
+"""Of sums of 16-bit products once they are scaled: kernels wrap them around at 32 bits."""
 
 
 @lowers("BATCH_MATMUL")
@@ -45,6 +47,7 @@ def batch_matmul(call: Call) -> Value:
         narrow or not (any(zeros) or output.zero_point), "its 16-bit tensors have zero points"
     )
     call.need(bound < (1 << 31 if narrow else LONG_SUM_LIMIT), "its sums can overflow")
+    call.need(narrow or bound * ratio < SCALED_LIMIT, "its scaled sums can overflow")
     sums = b("MATMUL", left, right, zero(b, dtype, zeros[0]), zero(b, dtype, zeros[1]))
     value = rescale(
         b,

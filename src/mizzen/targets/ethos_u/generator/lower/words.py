@@ -103,7 +103,7 @@ def _images(
     count, depth = view.shape
     if emitter.arch is not Arch.U85 or not FEWEST_TURNED <= count <= MOST:
         for one, place in rows(view, made):
-            yield _of_one_channel(one), _of_one_channel(place)
+            yield _of_one_channel(one, view.strides[1]), _of_one_channel(place, made.strides[1])
         return
     turned = emitter.tensor("turned", (depth, count), emitter.dtype(view))
     emitter.copy(view.permuted((1, 0)), turned, origin)
@@ -111,10 +111,10 @@ def _images(
     yield image, replace(made, shape=(1, 1, count), strides=(count, count, 1))
 
 
-def _of_one_channel(view: View) -> View:
-    """Return rows [1, N, C] as an image [N, C, 1]."""
+def _of_one_channel(view: View, stride: int) -> View:
+    """Return rows [1, N, C], whose elements are `stride` apart, as an image [N, C, 1]."""
     _, height, width = view.shape
-    return View(view.tensor, view.offset, (height, width, 1), (*view.strides[1:], 1))
+    return View(view.tensor, view.offset, (height, width, 1), (view.strides[1], stride, 1))
 
 
 def sums_of_rows(emitter: Emitter, origin: Origin, view: View) -> View:
