@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-
-from mizzen.torch import compile_converted
 
 Build = Callable[..., Any]
 
@@ -172,19 +169,6 @@ def test_a_model_gives_on_u55_what_the_converted_program_gives(name: str, built:
     network = built(kind(), *(torch.randn(shape) for shape in shapes), accelerator=U55)
     assert [why for why in network.on_cpu.values() if "nothing makes it wait" not in why] == []
     assert network.steps_off() <= 1
-
-
-def test_what_reads_a_transposed_map_too_early_leaves_the_npu(built: Build) -> None:
-    """The compiler turns a map in several passes, and lets what reads it start a job too early."""
-    unproved = built(_Dict(), torch.randn(IMAGE), accelerator=U55)
-    (race,) = unproved.artifact.hazards
-    assert race.code == "E671"
-    assert race.help is not None
-    assert race.help.startswith("set BLOCKDEP to 2 ")
-    artifact = compile_converted(unproved.exported, U55)
-    (reason,) = replace(unproved, artifact=artifact).on_cpu.values()
-    assert "OP_POOL: IFM must read 8 of bytes" in reason
-    assert artifact.hazards == ()
 
 
 @pytest.mark.parametrize("name", MODELS)
