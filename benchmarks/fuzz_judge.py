@@ -34,19 +34,13 @@ from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.extract import extract
 from mizzen.partition import Device
 from mizzen.targets.ethos_n.config import INLINE, VARIANTS
-from mizzen.targets.ethos_u.legal.tflite_bounds import bound_of
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
-from mizzen.targets.ethos_u.machine.system_config import resolve
-from mizzen.targets.ethos_u.vela.generate import Stopped, generate
 
 Array = npt.NDArray[Any]
 
 INPUTS = 64
 REFERENCE_INPUTS = 12
 """Inferences where the reference is the graph's, which takes them one by one."""
-
-MOST_STEPS = 4
-"""What a documented difference of one step may become in operators behind it."""
 
 MOST_STEPS_OF_N = 32
 SMALL_PART = 0.05
@@ -103,9 +97,7 @@ def judge(family: str, number: int, data: bytes) -> Verdict:
         artifact = mizzen.compile(data, accelerator, **options)
     except MizzenError as error:
         code = error.diagnostic.code
-        taken = family == "n78" or not isinstance(generate(data, resolve(accelerator)), Stopped)
-        kind = "refused" if taken else "nothing"
-        return Verdict(kind, f"{code} {error.diagnostic.message}", accelerator, said={code: 1})
+        return Verdict("refused", f"{code} {error.diagnostic.message}", accelerator, said={code: 1})
     seconds = time.monotonic() - start
     report = artifact.report
     assert report is not None
@@ -119,11 +111,8 @@ def judge(family: str, number: int, data: bytes) -> Verdict:
     found = compare(data, artifact, number, said)
     if family == "n78":
         found = _of_n(data, artifact, accelerator, number, found)
-    elif found is not None and not _is_bounded(data, artifact, accelerator, number, found):
+    elif found is not None and found.kind != "nothing":
         found = replace(found, kind="silent")
-    elif found is not None and found.kind == "off":
-        said["bounded"] += 1
-        found = None
     if found is not None:
         verdict.kind, verdict.text = found.kind, found.text
     return verdict
@@ -137,38 +126,6 @@ class Off:
     text: str
     steps: int = 0
     share: float = 0.0
-
-
-def _is_bounded(data: bytes, artifact: Artifact, accelerator: str, number: int, off: Off) -> bool:
-    """Whether only operators of a documented bound differ, and each by no more than that.
-
-    Nothing must differ once they are on the CPU. Where that says nothing, as a step becomes many in
-    operators behind, the proof must hold on the inputs of this program, that knows the bounds.
-    """
-    if off.kind != "off":
-        return off.kind == "nothing"
-    model, report = read_network(data, "network"), artifact.report
-    assert report is not None
-    main = model.main
-    bounded = [
-        row.index
-        for row in main.operators
-        if bound_of(row.kind, main.tensors[row.outputs[0]].type.name) is not None
-    ]
-    bounded = [row for row in bounded if report.placements[row].device is Device.NPU]
-    if not bounded or any(
-        row.steps > 1 or row.kind == "run" for row in _alone(model, bounded, accelerator, number)
-    ):
-        return False
-    kinds = sorted({main.operators[row].kind for row in bounded})
-    try:
-        other = compare(data, mizzen.compile(data, accelerator, ignore_ops=kinds), number)
-    except MizzenError:
-        other = Off("nothing", "the compiler stops")
-    if other is None and off.steps <= MOST_STEPS:
-        return True
-    known = other is None or other.kind == "nothing"
-    return known and _moved_by_proof(data, artifact, accelerator, number) is None
 
 
 def _moved_by_proof(

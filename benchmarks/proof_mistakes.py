@@ -17,8 +17,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from mizzen.compiler.ethos_u.vela.cpu_fallback import compile_with_cpu_fallback
-from mizzen.compiler.ethos_u.vela.proof import NetworkProof
 
 from mizzen.artifact.reading import contents_of
 from mizzen.artifact.region_step import RegionStep
@@ -29,9 +27,11 @@ from mizzen.compiler.ethos_u.proof import RegionProof
 from mizzen.compiler.ethos_u.regions import OwnCode
 from mizzen.compiler.ethos_u.search.judging import Judged
 from mizzen.compiler.ethos_u.tflite import TfliteRegions
+from mizzen.compiler.ethos_u.vela.tflite import VelaRun, tensors_of
 from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.regions import region_step
+from mizzen.compiler.tflite_truth import NetworkTruth
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.lower import lower, lower_with_state
 from mizzen.isa import Kind
@@ -40,7 +40,7 @@ from mizzen.partition import extract
 from mizzen.targets.ethos_u.generator.operations import links_of
 from mizzen.targets.ethos_u.machine.commands import decode
 from mizzen.targets.ethos_u.machine.program import BY_CONFIG_WORD, Program, RegionIndex
-from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand
+from mizzen.targets.ethos_u.vela.generate import Compiled, StreamCommand, generate
 
 Words = npt.NDArray[np.uint32]
 MASK = (1 << 32) - 1
@@ -95,15 +95,15 @@ class VelaCase(Case):
     def __init__(self, path: Path, accelerator: str) -> None:
         data, target = path.read_bytes(), resolve_target(CompileOptions(accelerator))
         model = read_network(data, path.name)
-        generated = compile_with_cpu_fallback(model, data, target.configuration)
-        self.compiled: Compiled = generated.compiled
-        self.network = read_network(self.compiled.network, path.name)
+        compiled = generate(data, target.configuration)
+        assert isinstance(compiled, Compiled), f"Vela takes {path.stem}"
+        self.network = read_network(compiled.network, path.name)
         self.contents = contents_of(self.network)
         (step,) = self.contents.steps
         assert isinstance(step, NpuStep)
         super().__init__(model, step)
-        self.commands = self.compiled.commands
-        self.proof = NetworkProof(model, lower(model), ProofOptions(), bounds_of(model))
+        self.commands = compiled.commands
+        self.truth = NetworkTruth(model, lower(model), ProofOptions(), bounds_of(model))
 
     def planted(self, mistake: Mistake) -> NpuStep:
         """Return a step with another program."""
@@ -111,9 +111,9 @@ class VelaCase(Case):
 
     def holds(self, mistake: Mistake, step: NpuStep) -> bool:
         """Whether the proof finds nothing wrong with it."""
-        compiled = replace(self.compiled, commands=mistake.commands)
         contents = replace(self.contents, steps=(step,))
-        return self.proof.check(compiled, self.network, contents).holds
+        tensors = tensors_of(self.model, self.network)
+        return VelaRun(self.truth, self.network, contents, tensors).mistake() is None
 
 
 class OwnCase(Case):
@@ -130,7 +130,7 @@ class OwnCase(Case):
         assert isinstance(code, OwnCode), f"{path.stem} is on the NPU as a whole"
         self.code, self._options = code, options
         self._part = extract(lowered.graph, groups, path.stem)
-        self._proof = RegionProof(model, lowered, options, bounds_of(model))
+        self._proof = RegionProof(model, lowered, options)
         self._step = region_step(code)
         super().__init__(model, self._step)
         self.spans = tuple(_spans(code.program))

@@ -14,7 +14,6 @@ from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.compiler.ethos_u import arena, tflite
 from mizzen.compiler.ethos_u.arena import ArenaPlan, CpuWork, NpuWork, plan_arena
-from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.proof import RegionProof
 from mizzen.compiler.proof.options import DEFAULT
 from mizzen.diagnostics import MizzenError
@@ -160,7 +159,7 @@ def test_a_file_that_is_right_has_nothing_wrong(tmp_path: Path) -> None:
     data = over_the_cpu()
     model = read_network(data, "net")
     lowered = lower_with_state(model)
-    proof = RegionProof(model, lowered, DEFAULT, bounds_of(model))
+    proof = RegionProof(model, lowered, DEFAULT)
     file = made(data, U55, "own").data
     network = read_network(file, "net")
     names = {row.name: row.index for row in model.main.tensors}

@@ -16,7 +16,6 @@ import mizzen
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
-from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.constants import Judged, judged
 from mizzen.compiler.ethos_u.constants.surroundings import rational
 from mizzen.compiler.ethos_u.constants.weights import Layer, matched, sums_of, uneven
@@ -73,7 +72,7 @@ class Made:
         assert isinstance(code, OwnCode)
         self.code = code
         self.part = extract(lowered.graph, groups, "network")
-        self.proof = RegionProof(self.model, lowered, ProofOptions(), bounds_of(self.model))
+        self.proof = RegionProof(self.model, lowered, ProofOptions())
         self.witness = witness_of(code.program.schedule)
         self.step = region_step(code)
 
@@ -389,7 +388,7 @@ def test_the_first_operation_that_is_wrong_is_named() -> None:
         inside = Inside(made.witness, step.simulator.plan, made.code.operations, wanted)
         simulator = inside.simulator(step.simulator)
         computed(made.code, inputs, len(inputs[0]), step=step, simulator=simulator)
-        seen = inside.compared(lambda name, ours, theirs: False)
+        seen = inside.compared()
         assert isinstance(seen, Differing) is not is_right
         if isinstance(seen, Differing):
             assert (seen.difference.differing, seen.difference.where) == (1, (1, 2, 3))

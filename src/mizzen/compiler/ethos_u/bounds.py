@@ -1,4 +1,4 @@
-"""The documented bounds of a TFLite network's tensors on an Ethos-U."""
+"""How far a TFLite network's tensors may be off in Vela's code; our own code is exact."""
 
 from __future__ import annotations
 

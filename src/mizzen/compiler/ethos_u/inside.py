@@ -8,7 +8,7 @@ it after the other, and each is taken as it was written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import prod
@@ -34,9 +34,6 @@ from mizzen.targets.ethos_u.judge.witness import (
 )
 
 Array = npt.NDArray[Any]
-
-Allowed = Callable[[str, Array, Array], bool]
-"""Whether a tensor may differ as it does; by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +114,8 @@ class Inside:
         """Return a simulator of the same plan that shows what is written."""
         return simulator.watched(self._watch)
 
-    def compared(self, allowed: Allowed) -> Differing | frozenset[str]:
-        """Return the first operation that is wrong, else the names of the tensors that were seen.
-
-        What follows one that differs within its bound is not judged.
-        """
+    def compared(self) -> Differing | frozenset[str]:
+        """Return the first operation that is wrong, else the names of tensors that were seen."""
         maps, seen = self._watch.maps, set[str]()
         for told in self._told:
             closest: Difference | None = None
@@ -131,8 +125,6 @@ class Inside:
                 if differs is None:
                     seen.add(name)
                     break
-                if allowed(name, ours, theirs):
-                    return frozenset(seen)
                 if closest is None or differs.share < closest.share:
                     closest = differs
             else:

@@ -53,7 +53,6 @@ from mizzen.package.tflite.extract import extract
 from mizzen.partition import Extracted
 from mizzen.reference import evaluate
 from mizzen.report.proof import Proof
-from mizzen.targets.bounds import Bound
 from mizzen.targets.ethos_u.generator.operations import Schedule
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.judge.witness import Witness, mismatches
@@ -68,14 +67,12 @@ class RegionProof:
     lowered  the network with its state as variables of the graph
     """
 
-    def __init__(
-        self, model: Model, lowered: Lowered, options: ProofOptions, bounds: dict[int, Bound]
-    ) -> None:
+    def __init__(self, model: Model, lowered: Lowered, options: ProofOptions) -> None:
         self.model = model
         self.lowered = lowered
         self.options = options
         keeps = any(isinstance(operation, Variable) for operation in lowered.graph)
-        self._truth = NetworkTruth(model, lower(model) if keeps else lowered, options, bounds)
+        self._truth = NetworkTruth(model, lower(model) if keeps else lowered, options, {})
 
     def prove(self, code: RegionCode, part: Extracted, options: ProofOptions) -> RegionFindings:
         """Execute a region's code beside the reference; `part` is it as it was at first."""
@@ -145,30 +142,22 @@ class RegionProof:
     def _compared(
         self, told: WitnessedCode, part: Extracted, inputs: list[Array], expected: list[Array]
     ) -> RegionFindings:
-        """Compare outputs; those within a documented bound are told, and hold."""
+        """Compare outputs, and what is seen inside."""
         inside = Inside(told.witness, told.simulator.plan, told.code.operations, self._reference)
         try:
             outputs = told.computed(inputs, self._truth.count, inside.simulator(told.simulator))
         except MizzenError as error:
             return RegionFindings(Proof(0, self.options.seed), error)
-        seen = inside.compared(self._allowed)
+        seen = inside.compared()
         if isinstance(seen, Differing):
             operation = operation_of(seen.origin, told.code.operations)
             group = None if operation is None else operation.group
             return RegionFindings(Proof(0, self.options.seed), seen.difference, group)
-        bounded: list[str] = []
-        for value, ours, theirs in zip(part.outputs, outputs, expected, strict=True):
-            place = self.lowered.tensor_of[value]
-            if np.array_equal(ours, theirs):
-                continue
-            if not self._truth.allowed(place, ours, theirs):
-                return RegionFindings(Proof(0, self.options.seed), difference(ours, theirs))
-            bounded.append(self._maker(place))
-        findings = compared(lambda: outputs, inputs, outputs, self.options)
+        findings = compared(lambda: outputs, inputs, expected, self.options)
+        if findings.wrong is not None:
+            return RegionFindings(Proof(0, self.options.seed), findings.wrong)
         watched = len(seen - {value.name for value in part.outputs})
-        equal = len(outputs) - len(bounded)
-        proof = replace(findings.proof, equal=equal, watched=watched, bounded=tuple(bounded))
-        return replace(findings, proof=told.told(proof))
+        return replace(findings, proof=told.told(replace(findings.proof, watched=watched)))
 
     @cached_property
     def _reference(self) -> Mapping[str, Array]:
@@ -189,13 +178,6 @@ class RegionProof:
             for value, place in self.lowered.tensor_of.items()
             if value.name and names[value.name] == 1
         }
-
-    def _allowed(self, name: str, ours: Array, theirs: Array) -> bool:
-        return self._truth.allowed(self._places_by_name[name], ours, theirs)
-
-    def _maker(self, place: int) -> str:
-        operators = self.model.main.operators
-        return next(f"{each.kind} {each.index}" for each in operators if place in each.outputs)
 
     def prove_streams(self, contents: Contents, schedules: Sequence[Schedule]) -> str:
         """Hold the streams of a compiled file to their schedules; say what differs.

@@ -17,7 +17,6 @@ from mizzen.artifact.reading import contents_of
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.edges import edges_of_subgraph
 from mizzen.compiler.ethos_u.arena import ArenaPlan, CpuWork, NpuWork, Work, plan_arena
-from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.legality import against_kernels, explanations
 from mizzen.compiler.ethos_u.operator_file import (
     FAST_SCRATCH,
@@ -105,7 +104,7 @@ def compile_network(
         model = replace(changed, shared=model.shared)
     lowered, arch = lower_with_state(model), configuration.accelerator.arch
     regions = TfliteRegions(configuration, lowered)
-    proof = RegionProof(model, lowered, options, bounds_of(model))
+    proof = RegionProof(model, lowered, options)
     placed = place(
         lowered.graph,
         _legality(lowered, regions.legality(lowered.graph), configuration.ignore_ops, arch),

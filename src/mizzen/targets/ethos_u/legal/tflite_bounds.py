@@ -1,7 +1,7 @@
-"""Operators whose results on the NPU may differ from TFLite's kernels by a documented step.
+"""Operators whose results in Vela's code may differ from TFLite's kernels by a documented step.
 
-Each has a table or a scale that Vela computes in another precision than the kernel; nothing can be
-done about it without computing that again. Ref: docs/explanation/exceptions.md.
+Each has a table or a scale that Vela computes in another precision than the kernel. Ref:
+docs/how-to/conformance.md.
 """
 
 from __future__ import annotations
