@@ -30,6 +30,7 @@ NEEDS = {
 }
 """Tools that the commands of a page call and that Mizzen does not bring."""
 ON_PYTORCH = {
+    "attention.md",
     "compare-with-float.md",
     "compile-for-ethos-n.md",
     "compile-pytorch.md",

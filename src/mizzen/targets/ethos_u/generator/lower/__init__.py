@@ -8,6 +8,11 @@ round an operation and takes those that the machine does in the same pass and wi
 rounding. What the front-end has no exact form of comes as a CUSTOM operation of domain `tflite`;
 some of these have a rule too, by name.
 
+A rule holds for every Ethos-U, or for U85 alone (`rule_u85`, in modules whose names end so): those
+are asked first there, and where they have no form the shared one is, so that U85 takes whatever U55
+does. They are for what U55 has no operation for, such as products of two maps, and for what it does
+in several: two scaled operands, tables of 32 bits, results that are stored transposed.
+
 It must not know front-ends, costs, blocks, layouts that are chosen, command words; nor the
 simulator and the checkers, which judge what comes.
 """

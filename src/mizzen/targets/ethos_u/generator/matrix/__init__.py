@@ -1,7 +1,7 @@
 """Products of two maps on U55 and U65, as convolutions whose weights the program writes itself.
 
-These machines multiply maps element by element only: a product of matrices takes a multiplication
-and a sum for each column of the result. A convolution does it in the MAC array, if one operand
+U85 has a product of maps. These machines multiply maps element by element only: a product of
+matrices takes a multiplication and a sum for each column of the result. A convolution does it in the MAC array, if one operand
 becomes a weight stream: the machine reads streams from memory when an operation starts, and the
 format has slices in which a weight is one byte. `columns` finds products that are made column by
 column, `streams` makes the stream that is written, and the operations that write it.

@@ -6,7 +6,10 @@ nothing is overwritten that is still read. That saves nearly the smaller of the 
 no cycle.
 
 Blocks must be chosen before, and operations whose channels are done in parts read their input more
-than once, so that nothing can lie over it. It must not know costs, nor how blocks were chosen.
+than once, so that nothing can lie over it. A chain of U85 reads each block with all its links
+before the last of them writes it, so that an output may lie over any link's input.
+
+It must not know costs, nor how blocks were chosen.
 """
 
 from mizzen.targets.ethos_u.generator.occupancy.overlaps import Overlap, overlap

@@ -4,7 +4,9 @@ A `Sequence` holds operations in an order that is right, over tensors that lie n
 lower a network to one; rewrites make another of it; a search gives it a `Schedule`: blocks,
 layouts, addresses, transfers. What emits words takes the schedule.
 All is plain data, in elements where a name does not say bytes, and says what
-registers say: scales are multipliers and shifts, not real numbers.
+registers say: scales are multipliers and shifts, not real numbers. Operations that only U85 has are
+among them, and fields that it alone heeds, such as the order in which a result is stored; on other
+machines these are as they are by default.
 
 It must not know networks, costs, nor command words.
 """

@@ -4,9 +4,10 @@ On U55 and U65 that is the shared buffer. From its start there lie two banks thr
 leave, then the input's blocks, the accumulators towards the end, and lookup tables at the very end;
 an elementwise operation has its second input where others have accumulators. Input and accumulators
 are double: one block is worked on while the next is filled. A block is legal if all of it fits.
-U85 has a memory for each instead, and microblocks to choose from.
+U85 has a memory for each instead, and several microblocks, of which the kind, the types and the
+shape of an operation decide.
 
-What searches for blocks and what writes their registers ask here. What judges streams has a
+What searches for blocks and what writes their registers ask here, of any machine by `either`. What judges streams has a
 second implementation of its own, and must not import this one.
 
 Ref: Ethos-U55 and Ethos-U65 technical reference manuals, "Shared buffer"; Vela 5.2.0,

@@ -8,7 +8,11 @@ places. `blob` puts the parts of a blob together, `records` the scales; `order` 
 The format leaves much to what writes it. `coding` says what there is to choose: slices, how weights
 are numbered in each, in which codes numbers are written. `mappings` and `slices` choose by price,
 `bitstream` writes, `compression` says how hard is tried. `written` makes streams with gaps, for
-products of two maps; `fast` those of U85 that are not compressed.
+products of two maps.
+
+U85 decodes up to four streams at once, leaves out two of each four weights where they are zeros,
+and takes another format, which `fast` writes: larger, and decoded faster. Other streams are coded
+as on U55 and U65, in an order of their own.
 
 It must not know schedules, addresses, nor what judges streams: simulator and checker hold the same
 order a second time, written apart.
