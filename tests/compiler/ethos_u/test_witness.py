@@ -448,10 +448,35 @@ def joined_minimum() -> bytes:
     return net.finish([x, y], [made])
 
 
+def padded_for_a_sum() -> bytes:
+    """A narrow map, padded with channels so that it can be added to a wide one."""
+    net, draw = NetworkBuilder("padded"), np.random.default_rng(3)
+    x = net.tensor("x", (1, 8, 8, 8), "int8", 0.1, 3)
+    wide = net.tensor("wide", (1, 8, 8, 16), "int8", 0.1, -4)
+    weights = draw.integers(-127, 128, (12, 1, 1, 8)).astype(np.int8)
+    kernel = net.constant("kernel", weights, 0.02)
+    bias = net.constant("bias", draw.integers(300, 900, 12).astype(np.int32), 0.1 * 0.02)
+    narrow = net.tensor("narrow", (1, 8, 8, 12), "int8", 0.3, 5)
+    options = {"padding": 1, "stride_h": 1, "stride_w": 1}
+    net.operator("CONV_2D", [x, kernel, bias], [narrow], ("Conv2DOptions", options))
+    channels = net.constant("channels", np.array([[0, 0]] * 3 + [[0, 4]], np.int32))
+    padded = net.tensor("padded", (1, 8, 8, 16), "int8", 0.3, 5)
+    net.operator("PAD", [narrow, channels], [padded], ("PadOptions", {}))
+    made = net.tensor("made", (1, 8, 8, 16), "int8", 0.3, 5)
+    net.operator("ADD", [padded, wide], [made], ("AddOptions", {}))
+    return net.finish([x, wide], [made])
+
+
 @pytest.mark.parametrize("accelerator", ACCELERATORS)
 @pytest.mark.parametrize(
     "build",
-    [requantized_parts, curve_of_another_scale, curve_and_a_difference, joined_minimum],
+    [
+        padded_for_a_sum,
+        requantized_parts,
+        curve_of_another_scale,
+        curve_and_a_difference,
+        joined_minimum,
+    ],
 )
 def test_nothing_is_said_of_operations_that_are_done_together(
     build: Callable[[], bytes], accelerator: str

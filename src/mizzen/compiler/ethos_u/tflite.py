@@ -351,8 +351,9 @@ def _report(
     cycles: dict[int, int] = {}
     for program, code in zip(network.programs, network.codes, strict=True):
         cycles |= cycles_of(program, code.operations)
+    tried = {id(placed.code[groups]): ways for groups, ways in placed.tried.items()}
     choices = [
-        CodeChoice(Maker.MIZZEN, program.cost, tried=placed.tried.get(_operators(code), ()))
+        CodeChoice(Maker.MIZZEN, program.cost, tried=tried.get(id(code), ()))
         for program, code in zip(network.programs, network.codes, strict=True)
     ]
     arena_bytes = network.plan.size_bytes

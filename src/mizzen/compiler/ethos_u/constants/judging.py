@@ -242,13 +242,18 @@ class _Convolutions:
         said: SaidConvolution,
         channels: Sequence[tuple[int, ...] | None],
     ) -> Wrong | bool:
-        """Compare biases, with what of a zero point is in them that the input does not have."""
+        """Compare biases, with what of a zero point is in them that the input does not have.
+
+        Channels without weights and bias give zero: a map may have been padded with them.
+        """
         assert said.weights is not None, "they are constants"
         sums = said.weights.astype(np.int64).sum((1, 2, 3))
         moved = sums * (said.ifm.zero_point - layer.zero_point)
         for index, own in enumerate(channels):
             which = range(len(layer.biases)) if own is None else own
             came = int(said.channels.biases[index])
+            if own is None and came == 0:
+                continue
             wanted = {int(layer.biases[channel] + moved[index]) for channel in which}
             if came not in wanted:
                 said_ = min(wanted, key=lambda bias: abs(bias - came))
@@ -265,6 +270,8 @@ class _Convolutions:
         pairs = zip(said.channels.multipliers.tolist(), said.channels.shifts.tolist(), strict=True)
         for index, ((multiplier, shift), own) in enumerate(zip(pairs, channels, strict=True)):
             which = range(len(scales)) if own is None else own
+            if own is None and not said.channels.biases[index]:
+                continue
             if not any(rational(multiplier, shift) in scales[channel] for channel in which):
                 wanted = scales[which[0]]
                 return self._differs(
