@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -65,3 +67,14 @@ def test_writes_are_in_the_exported_program(quantize: Callable[..., Any]) -> Non
     flow = quantize(Stateful(), x)
     program = torch.export.export(flow.converted, (x,)).run_decompositions({})
     assert sorted(program.graph_signature.buffers_to_mutate.values()) == ["cache", "total"]
+
+
+def test_who_reads_a_file_knows_the_operator_without_a_quantiser() -> None:
+    """A process that only loads a program has imported nothing that calibrates."""
+    lines = (
+        "import sys, torch, mizzen.quantize",
+        "mizzen.quantize.register_operators()",
+        "torch.ops.mizzen.read_state.default",
+        "assert 'mizzen.quantize.observers' not in sys.modules",
+    )
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)

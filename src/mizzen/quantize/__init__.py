@@ -54,6 +54,7 @@ def register_operators() -> None:
     """Make PyTorch know the operators of quantised programs, which files name."""
     import_module("torch.ao.quantization.fx._decomposed")
     import_module("mizzen.quantize.recurrence")
+    import_module("mizzen.quantize.state")
 
 
 @contextmanager

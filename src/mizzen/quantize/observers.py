@@ -36,6 +36,7 @@ from torchao.quantization.pt2e.observer import (
 
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail, warn
 from mizzen.quantize.enough import Calls
+from mizzen.quantize.state import READ_STATE
 
 Parameters = tuple[torch.Tensor, torch.Tensor]
 """Scale and zero point, each of shape [1], or [channels] where each channel has its own."""
@@ -401,15 +402,6 @@ def replace_composite(model: GraphModule, node: Node, result: Node) -> None:
     model.graph.erase_node(node)
 
 
-torch_library: Any = torch.library
-LIBRARY: Any = torch.library.Library("mizzen", "FRAGMENT")
-
-# The tag keeps a state from being taken for a constant, when torchao folds constants.
-LIBRARY.define("read_state(Tensor state) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
-LIBRARY.impl("read_state", torch.clone, "CompositeExplicitAutograd")
-torch_library.register_fake("mizzen::read_state", torch.empty_like, lib=LIBRARY)
-
-
 class StateReader(Composite):
     """Reads a buffer that the program writes. It ships as ``mizzen::read_state(state)``."""
 
@@ -432,5 +424,5 @@ class StateReader(Composite):
         with torch.no_grad():
             state.copy_(self.initial)
         with model.graph.inserting_before(node):
-            result = model.graph.call_function(torch.ops.mizzen.read_state.default, (buffer,))
+            result = model.graph.call_function(READ_STATE, (buffer,))
         replace_composite(model, node, result)

@@ -7,8 +7,8 @@ are double: one block is worked on while the next is filled. A block is legal if
 U85 has a memory for each instead, and several microblocks, of which the kind, the types and the
 shape of an operation decide.
 
-What searches for blocks and what writes their registers ask here, of any machine by `either`. What judges streams has a
-second implementation of its own, and must not import this one.
+What searches for blocks and what writes their registers ask here, of any machine by `either`. What
+judges streams has a second implementation of its own, and must not import this one.
 
 Ref: Ethos-U55 and Ethos-U65 technical reference manuals, "Shared buffer"; Vela 5.2.0,
 architecture_allocator.py and architecture_features.py; of U85, its C++ core.
