@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.ethos_u.search.candidates import rounds
-from mizzen.compiler.ethos_u.search.searching import hazard_of, searched
+from mizzen.compiler.ethos_u.search.searching import (
+    MORE_MEMORY_GAIN,
+    STAGING_ROOM,
+    hazard_of,
+    searched,
+)
 from mizzen.frontends.tflite.lower import lower as lower_network
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.generator.cascade import peak_bytes
 from mizzen.targets.ethos_u.generator.lower import lower
 from mizzen.targets.ethos_u.generator.operations import Sequence
+from mizzen.targets.ethos_u.generator.schedule import plain_bytes
+from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import Search
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ENOUGH_BYTES = 14_000
+FLASH = "Ethos_U85_SYS_Flash_High"
 
 
 def with_a_large_map_inside() -> bytes:
@@ -36,8 +46,9 @@ def with_a_large_map_inside() -> bytes:
     return net.finish([maps[0]], [maps[-1]])
 
 
-def sequence_of(data: bytes) -> Sequence:
-    sequence = lower(lower_network(read_network(data, "network")).graph).sequence
+def sequence_of(data: bytes, arch: Arch = Arch.U55) -> Sequence:
+    graph = lower_network(read_network(data, "network")).graph
+    sequence = lower(graph, (), arch).sequence
     assert sequence is not None
     return sequence
 
@@ -78,3 +89,26 @@ def test_there_is_always_something_to_schedule() -> None:
     whole = sequence_of(with_a_large_map_inside())
     without = replace(whole, operations=whole.operations[:1])
     assert [row for some in rounds([without], configuration, 1) for row in some] == [without]
+
+
+def test_constants_are_staged_in_more_memory_where_that_pays(
+    model_file: Callable[[str], Path],
+) -> None:
+    sequence = sequence_of(model_file("kws_micronet_m.tflite").read_bytes(), Arch.U85)
+    limit_bytes = plain_bytes(sequence)
+    whole = searched(
+        sequence, resolve("ethos-u85-256", system_config=FLASH, memory_mode="Shared_Sram")
+    )
+    assert limit_bytes < whole.cost.memory_bytes <= STAGING_ROOM * limit_bytes
+    less = resolve(
+        "ethos-u85-256",
+        system_config=FLASH,
+        memory_mode="Shared_Sram",
+        arena_cache_size=limit_bytes,
+    )
+    kept = searched(sequence, less)
+    assert kept.cost.memory_bytes <= limit_bytes
+    saved = 1 - whole.cost.cycles / kept.cost.cycles
+    grown = whole.cost.memory_bytes / kept.cost.memory_bytes - 1
+    assert saved > MORE_MEMORY_GAIN * grown
+    assert hazard_of(whole.program) == ""
