@@ -388,10 +388,23 @@ def softmax_of_a_channel() -> bytes:
     return net.finish([x], [packed, shares])
 
 
-@pytest.mark.parametrize("build", [least_of_a_part, softmax_of_a_channel])
-def test_all_of_it_is_on_the_npu(build: Callable[[], bytes]) -> None:
+def turned_sum() -> bytes:
+    """A sum of what is repeated along rows and along channels, stored with its axes exchanged."""
+    net = Net()
+    x, y = net.map((1, 3, 27, 1)), net.map((1, 1, 27, 21))
+    total = net.to("ADD", (1, 3, 27, 21), [x, y], "AddOptions", 0.1)
+    turned = net.to("TRANSPOSE", (1, 3, 21, 27), [total, net.integers(0, 1, 3, 2)])
+    window = {"padding": 1, "stride_w": 1, "stride_h": 1, "filter_width": 2, "filter_height": 2}
+    greatest = net.map((1, 2, 20, 27))
+    net.operator("MAX_POOL_2D", [turned], [greatest], ("Pool2DOptions", window))
+    return net.finish([x, y], [greatest])
+
+
+@pytest.mark.parametrize("accelerator", ["ethos-u85-128", U85])
+@pytest.mark.parametrize("build", [least_of_a_part, softmax_of_a_channel, turned_sum])
+def test_all_of_it_is_on_the_npu(build: Callable[[], bytes], accelerator: str) -> None:
     data = build()
-    artifact = mizzen.compile(data, U85)
+    artifact = mizzen.compile(data, accelerator)
     assert artifact.report is not None
     assert all(row.device is Device.NPU for row in artifact.report.placements)
     assert not any(off(data, artifact, any_inputs(artifact)))

@@ -169,6 +169,7 @@ def demands(rng: random.Random) -> Iterator[DemandU85]:
         ifm = *shape[:2], rng.randint(1, 300)
         turned = kernel == 1 and work is not Work.RESIZE
         alone = rng.random() < 0.5
+        order = Order(rng.choice(list(TransposeU85))) if turned else AS_COMPUTED
         yield DemandU85(
             work=work,
             shape=shape,
@@ -182,7 +183,8 @@ def demands(rng: random.Random) -> Iterator[DemandU85]:
             wide=rng.random() < 0.3,
             part_kernel=work is Work.CONVOLUTION and is_part_kernel_u85(ifm[2], kernel**2),
             operands=() if alone else (shape, (shape[0], rng.choice((1, shape[1])), 1)),
-            order=Order(rng.choice(list(TransposeU85))) if turned and alone else AS_COMPUTED,
+            order=order,
+            bricks=alone or order is AS_COMPUTED,
         )
 
 

@@ -24,7 +24,7 @@ from mizzen.targets.ethos_u.generator.shared_buffer.cores import (
     TABLE_SLOTS,
     Core,
 )
-from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85
+from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85, takes_bricks
 from mizzen.targets.ethos_u.generator.shared_buffer.either import (
     DEPTH_FIRST_BYTES,
     AnyDemand,
@@ -75,4 +75,5 @@ __all__ = [
     "sides_of",
     "slab_for",
     "subkernel_side",
+    "takes_bricks",
 ]

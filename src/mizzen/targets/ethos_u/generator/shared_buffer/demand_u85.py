@@ -12,6 +12,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Elementwise,
     Map,
     MatrixProduct,
+    Operation,
     Order,
     Pooling,
     Resize,
@@ -30,6 +31,7 @@ from mizzen.targets.ethos_u.machine.commands_values import (
     AccFormat,
     Layout,
     PoolingMode,
+    TransposeU85,
     UpscaleMode,
 )
 
@@ -129,8 +131,22 @@ def _demand(operation: Computation, work: Work) -> DemandU85:
         operation.ifm.shape,
         operation.ifm.dtype.itemsize,
         order=operation.order,
-        bricks=not isinstance(view, Bytes) or view.layout is Layout.NHCWB16,
+        bricks=view.layout is Layout.NHCWB16
+        if isinstance(view, Bytes)
+        else takes_bricks(operation),
     )
+
+
+def takes_bricks(operation: Operation) -> bool:
+    """Whether what an operation stores may lie in bricks, for all that its order says.
+
+    Blocks of what is broadcast are not as wide as the bricks are deep that columns become.
+    """
+    if not isinstance(operation, Elementwise) or not isinstance(operation.ifm2, Map):
+        return True
+    computed = operation.order.computed(operation.ofm.shape)
+    is_whole = operation.ifm.shape == operation.ifm2.shape == computed
+    return is_whole or operation.order.transpose is TransposeU85.HWC
 
 
 def _windowed(operation: Convolution | Pooling, work: Work) -> DemandU85:
