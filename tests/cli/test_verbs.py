@@ -556,7 +556,15 @@ def test_targets_of_an_operator(run: Run) -> None:
     answer = document(out)
     assert status == 0
     assert answer["npus"] == ["Ethos-U55", "Ethos-U65", "Ethos-U85"]
-    assert answer["rules"][0]["id"] == "max-kernel"
+    assert [rule["id"] for rule in answer["rules"]] == ["per-axis", "integer"]
+
+
+def test_targets_of_an_operator_of_one_npu(run: Run) -> None:
+    """Rules of all NPUs are said of those that have the operator."""
+    answer = document(run("targets", "--operator", "DIV", "--json")[1])
+    assert answer["npus"] == ["Ethos-U85"]
+    assert answer["rules"]
+    assert all(rule["npus"] == ["Ethos-U85"] for rule in answer["rules"])
 
 
 def test_targets_of_an_operation_of_the_support_library(run: Run) -> None:

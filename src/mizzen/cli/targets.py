@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Answer, Console
@@ -86,11 +87,18 @@ def _operator_answer(name: str, supports: Sequence[Support], console: Console) -
         close = difflib.get_close_matches(name.upper(), spelled, n=1)
         help = f"did you mean {spelled[close[0]]}?" if close else "`mizzen targets` lists them"
         raise fail("E204", f"--operator must be a type that an NPU has, not {name!r}", help=help)
-    rules = [rule for each in supports for rule in each.rules if kind in rule.operators]
+    named = (rule for each in supports for rule in each.rules if kind in rule.operators)
+    rules = [replace(rule, npus=_in_both(rule.npus, known[kind])) for rule in named]
+    rules = [rule for rule in rules if rule.npus]
     parts = [f"{kind}\n{fields([('NPU', ', '.join(known[kind]))], width=console.width)}"]
     parts += [_rule_text(kind, rule, console) for rule in rules]
     document = {"type": kind, "npus": known[kind], "rules": [rule.as_dict() for rule in rules]}
     return Answer(document, "\n\n".join(parts))
+
+
+def _in_both(npus: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Return the NPUs of a rule that have the operator, too."""
+    return tuple(npu for npu in npus if npu in others)
 
 
 def _without_form(kind: str, console: Console) -> Answer:
