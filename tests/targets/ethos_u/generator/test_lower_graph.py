@@ -110,9 +110,23 @@ def summed_and_padded(b: Builder, x: Value) -> Value:
     return b("PAD", narrow, b.shape((0, 0, 0, 0, 1, 1, 0, 0)), b.constant([5], DType.INT8))
 
 
+def padded_for_each(b: Builder, x: Value) -> Value:
+    """A channel more on both sides, and weights of its own for each of all."""
+    padded = b("PAD", x, b.shape((0, 0, 1, 1, 0, 0, 1, 1)), b.constant([2], DType.INT8))
+    channels = padded.shape[3]
+    weights = np.random.default_rng(4).integers(-127, 128, (2, 2, channels, 1)).astype(np.int8)
+    sums = b(
+        "DEPTHWISE_CONV2D", padded, b.constant(weights, DType.INT8),
+        b.constant(np.arange(channels), DType.INT32), b.constant([2], DType.INT8),
+        b.constant([0], DType.INT8), pad=(0, 0, 0, 0), stride=(1, 1), dilation=(1, 1),
+    )  # fmt: skip
+    return scaled(b, sums, DType.INT8, 1 << 30, 38)
+
+
 @pytest.mark.parametrize(
     ("build", "shape", "operations"),
     [
+        (padded_for_each, (1, 4, 3, 6), None),
         (padded_and_scaled, (1, 4, 3, 6), 3),
         (summed_and_padded, (1, 5, 4, 16), 3),
         (shuffle, (1, 5, 7, 24), 1),

@@ -97,9 +97,8 @@ def convolved(site: Site, operation: Conv2d | DepthwiseConv2d, phases: tuple[int
     """
     layer, finish = layer_of(operation, phases), site.finish(scales=True)
     scales = scales_of(layer, finish)
-    source, pads, channels = padded_by(layer.source, operation.pad, layer.zero)
+    source, pads, channels = _past_pads(layer, operation.pad)
     if channels is not None:
-        need(not layer.depthwise, "its input's channels are padded")
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
     layer, windows = placed(
@@ -281,6 +280,17 @@ def scales_of(layer: Layer, finish: Finish) -> ChannelScales:
         np.broadcast_to(finish.multipliers, channels).copy(),
         np.broadcast_to(finish.shifts, channels).copy(),
     )
+
+
+def _past_pads(
+    layer: Layer, pad: tuple[int, ...]
+) -> tuple[Value, tuple[int, int, int, int], tuple[int, int] | None]:
+    """Return the same of a layer, but past no PAD of channels where each has its own weights."""
+    source, pads, channels = padded_by(layer.source, pad, layer.zero)
+    if channels is None or not layer.depthwise:
+        return source, pads, channels
+    top, bottom, left, right = pad
+    return layer.source, (top, bottom, left, right), None
 
 
 def padded_by(
