@@ -160,8 +160,8 @@ def test_what_no_rule_takes_is_named_with_the_reason() -> None:
     found = lower(graph_of((4, 8), compared))
     assert found.sequence is None
     assert [(row.operation.kind, row.reason) for row in found.refusals] == [
-        ("GREATER", "no rule has a form of GREATER"),
-        ("SELECT", "no rule has a form of SELECT"),
+        ("GREATER", "no rule has a form of GREATER, but Ethos-U85 has one"),
+        ("SELECT", "no rule has a form of SELECT, but Ethos-U85 has one"),
     ]
 
 
