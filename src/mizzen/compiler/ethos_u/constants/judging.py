@@ -40,6 +40,9 @@ from mizzen.targets.ethos_u.judge.witness import (
 
 NETWORK, WITNESS = "the network", "the schedule"
 
+UNSIGNED_OFFSET = 128
+"""By how much a byte that is read as unsigned is more than the network's integer."""
+
 OF_OWN_SCALES = (Custom, Resize)
 """Operations that are computed with scales of the generator's own, besides the network's."""
 
@@ -248,7 +251,8 @@ class _Convolutions:
         """
         assert said.weights is not None, "they are constants"
         sums = said.weights.astype(np.int64).sum((1, 2, 3))
-        moved = sums * (said.ifm.zero_point - layer.zero_point)
+        offset = UNSIGNED_OFFSET if said.ifm.dtype == np.uint8 else 0
+        moved = sums * (said.ifm.zero_point - offset - layer.zero_point)
         for index, own in enumerate(channels):
             which = range(len(layer.biases)) if own is None else own
             came = int(said.channels.biases[index])

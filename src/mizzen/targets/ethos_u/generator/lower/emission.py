@@ -24,6 +24,7 @@ from mizzen.targets.ethos_u.generator.lower.states import (
     write_all,
     write_flag,
 )
+from mizzen.targets.ethos_u.generator.lower.unsigned_u85 import with_unsigned
 from mizzen.targets.ethos_u.generator.lower.views import View
 from mizzen.targets.ethos_u.generator.operations import (
     Chain,
@@ -95,7 +96,7 @@ def emitted(
     write_all(emitter, due.get(len(ordered), ()), held)
     write_flag(emitter)
     sequence = _sequence(emitter, count, ends)
-    return in_bricks(fused(sequence)) if arch is Arch.U85 else sequence
+    return in_bricks(with_unsigned(fused(sequence))) if arch is Arch.U85 else sequence
 
 
 def _given(emitter: Emitter, value: Value, place: View, *, is_unsigned: bool) -> None:
