@@ -93,6 +93,11 @@ def test_other_numbers_for_each_channel_are_no_table(kind: str) -> None:
     assert len(sequence.operations) > 1
 
 
+@pytest.mark.parametrize("kind", ["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
+def test_equal_numbers_that_make_more_of_each_are_no_table(kind: str) -> None:
+    held(graph_of((1, 4, 6, 1), combined(kind, [9] * 5)))
+
+
 def test_a_function_that_changes_nothing_is_none() -> None:
     def build(b: Builder, x: Value) -> Value:
         one = scaled(b, pooled(b, x), DType.INT32, zeros=(3, 0))

@@ -30,13 +30,13 @@ STEPS = (Rescale, Reshape, Identity, *ARITHMETIC)
 def function_behind(value: Value, outputs: Sequence[Value]) -> list[Operation]:
     """Return the operations, first one first, that make 8 bits of one integer of 8 bits.
 
-    None of them if what is computed depends on more, or others read what is between.
+    None of them if what is computed depends on more, or others read what is between, or a constant
+    makes several of each integer.
     """
     if value.dtype is not DType.INT8:
         return []
     found: list[Operation] = []
-    if value.dtype is not DType.INT8:
-        return found
+    elements = value.type.elements
     while not found or value.dtype is not DType.INT8:
         operation = value.producer
         alone = not found or (sum(value.uses.values()) == 1 and value not in outputs)
@@ -44,7 +44,7 @@ def function_behind(value: Value, outputs: Sequence[Value]) -> list[Operation]:
             return []
         found.append(operation)
         value = given(operation)
-        if value.constant is not None:
+        if value.constant is not None or value.type.elements != elements:
             return []
     if not any(isinstance(row, ARITHMETIC) for row in found):
         return []
