@@ -9,6 +9,7 @@ import pytest
 
 from mizzen.compiler.ethos_u.search.candidates import WORK, Budget, arranged, rounds
 from mizzen.diagnostics import Origin
+from mizzen.targets.ethos_u.generator.cascade import peak_bytes
 from mizzen.targets.ethos_u.generator.operations import Chain, Copy, Sequence, Tensor
 from mizzen.targets.ethos_u.machine.config import Feature, Search
 from mizzen.targets.ethos_u.machine.system_config import resolve
@@ -67,3 +68,14 @@ def has_chains(sequences: list[Sequence]) -> bool:
 def test_what_is_short_is_all_scheduled() -> None:
     few, twice = of(4), of(8)
     assert list(rounds([few, twice], resolve("ethos-u55-128"), ROOMY_BYTES)) == [[few, twice]]
+
+
+def test_what_fits_without_padding_is_scheduled_first_on_u85() -> None:
+    tensors = (Tensor("given", (4, 4, 17), np.dtype("int8")),) * 2
+    operations = (Copy(Origin(), 0, 0, 1, 0, 272),)
+    sequence = Sequence(tensors, operations, (0,), (1,))
+    assert peak_bytes(sequence) > (limit_bytes := 600)
+    u55, u85 = resolve("ethos-u55-128"), resolve("ethos-u85-256")
+    slower = of(1)
+    assert next(rounds([sequence, slower], u85, limit_bytes)) == [sequence, slower]
+    assert list(rounds([sequence, slower], u55, limit_bytes)) == [[slower], [sequence]]

@@ -94,7 +94,7 @@ def test_there_is_always_something_to_schedule() -> None:
 def test_constants_are_staged_in_more_memory_where_that_pays(
     model_file: Callable[[str], Path],
 ) -> None:
-    sequence = sequence_of(model_file("kws_micronet_m.tflite").read_bytes(), Arch.U85)
+    sequence = sequence_of(model_file("kws_ref_model.tflite").read_bytes(), Arch.U85)
     limit_bytes = plain_bytes(sequence)
     whole = searched(
         sequence, resolve("ethos-u85-256", system_config=FLASH, memory_mode="Shared_Sram")

@@ -91,8 +91,10 @@ def candidates(
         for row in rows:
             if peak_bytes(row) <= limit_bytes:
                 yield row
-            else:
-                yield from _striped(row, limit_bytes)
+                continue
+            if configuration.accelerator.arch is Arch.U85 and _may_fit(row, limit_bytes):
+                yield row
+            yield from _striped(row, limit_bytes)
         if configuration.search is Search.THOROUGH:
             yield from (row.sequence for row in cascades(rows[-1]))
         return
@@ -141,15 +143,16 @@ def _short_of_room(rows: list[Sequence], limit_bytes: int) -> Iterator[Sequence]
     for row in rows:
         taken_bytes = peak_bytes(row)
         if taken_bytes > limit_bytes:
-            if peak_bytes(_unpadded(row)) <= limit_bytes:
+            if _may_fit(row, limit_bytes):
                 yield row
         elif taken_bytes > min(ROOM_SHARES) * limit_bytes:
             yield from _striped(row, limit_bytes)
 
 
-def _unpadded(row: Sequence) -> Sequence:
+def _may_fit(row: Sequence, limit_bytes: int) -> bool:
+    """Whether tensors fit a limit if none has channels that are padded to whole bricks."""
     tensors = tuple(replace(tensor, layout=Layout.NHWC) for tensor in row.tensors)
-    return replace(row, tensors=tensors)
+    return peak_bytes(replace(row, tensors=tensors)) <= limit_bytes
 
 
 def _by_estimates(
