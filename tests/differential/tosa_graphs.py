@@ -51,7 +51,7 @@ class RandomGraph:
         taken = 0
         while taken < steps:
             try:
-                value = STEPS[self.draw.choice(self.kinds)](self)
+                value = self.step(self.draw.choice(self.kinds))
             except MizzenError:  # the step's parameters are none that the operation takes
                 continue
             if value is not None and value.type.elements <= LARGEST_ELEMENTS:
@@ -61,6 +61,10 @@ class RandomGraph:
         self.graph.set_outputs(outputs)
         self.graph.erase_dead()
         return self.graph
+
+    def step(self, kind: str) -> Value | None:
+        """Take a step of a kind; None where it does not fit."""
+        return STEPS[kind](self)
 
     def pick(self, rank: int | None = None) -> Value | None:
         """Return one of the latest values."""
