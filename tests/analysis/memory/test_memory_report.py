@@ -208,7 +208,8 @@ def test_processor_and_npu_share_the_arena(model_file: Callable[[str], Path]) ->
         model_file("audio_preprocessor_int8.tflite"), "ethos-u55-128", prove="off"
     )
     report = memory_report(artifact)
-    assert report.arena_bytes == 8048
+    assert artifact.report is not None
+    assert report.arena_bytes > artifact.report.arena_bytes
     assert len(report.operations) == len(cost_report(artifact).operations)
     kernels = {row.name for row in report.allocations if row.use is Use.CPU}
     assert "SignalRfft while it runs" in kernels
