@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,12 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
     Tensor,
 )
-from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode, TransposeU85
+from mizzen.targets.ethos_u.machine.commands_values import (
+    Layout,
+    PoolingMode,
+    PoolingModeU85,
+    TransposeU85,
+)
 
 from .interpreter import is_same
 
@@ -90,3 +96,37 @@ def test_what_is_transposed_or_scaled_stays() -> None:
     for operation in (scaled, turned):
         kept = replace(sequence, operations=(operation, second))
         assert transferred(kept) is kept
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode"),
+    [(np.int16, PoolingMode.AVERAGE), (np.int32, PoolingModeU85.SUM)],
+)
+def test_wide_numbers_at_one_position_are_copied_as_bytes(
+    dtype: type[np.integer[Any]], mode: PoolingMode | PoolingModeU85
+) -> None:
+    """A part of the input, into a part of the output."""
+    wide, count = np.dtype(dtype), 112 * 4 // np.dtype(dtype).itemsize
+    tensors = tuple(
+        Tensor(name, (1, 1, count + 7), wide, role, Layout.NHWC)
+        for name, role in (("x", Role.INPUT), ("y", Role.OUTPUT))
+    )
+    source, target = (Map(Box(index, (1, 1, count), (0, 0, 4 - index)), wide) for index in (0, 1))
+    clip = Activation(-32768, 32767)
+    copy = Pooling(Origin("made"), mode, source, target, Kernel(), Scale(1, 0), clip)
+    rest = Pooling(
+        Origin("made"),
+        mode,
+        Map(Box(0, (1, 1, 3)), wide),
+        Map(Box(1, (1, 1, 3)), wide),
+        Kernel(),
+        Scale(1, 0),
+        clip,
+    )
+    sequence = Sequence(tensors, (rest, copy), (0,), (1,))
+    made = transferred(sequence)
+    assert [row.ofm.dtype.itemsize for row in made.operations if isinstance(row, Pooling)] == [
+        wide.itemsize,
+        1,
+    ]
+    assert is_same(sequence, made)

@@ -220,15 +220,23 @@ class Pooling:
     @property
     def moves(self) -> bool:
         """Whether it gives the numbers of 8 or 16 bits that it reads, in whatever order."""
+        modes = PoolingMode.MAX, PoolingMode.AVERAGE
+        return self.mode in modes and self.ofm.dtype.itemsize <= 2 and self.keeps_numbers
+
+    @property
+    def keeps_numbers(self) -> bool:
+        """Whether it gives the numbers that it reads, of whatever width, in whatever order.
+
+        Those of 32 bits are not clipped where the bounds are all that registers hold.
+        """
         ifm, ofm, activation = self.ifm, self.ofm, self.activation
-        info = np.iinfo(ofm.dtype)
+        info = np.iinfo(ofm.dtype if ofm.dtype.itemsize <= 2 else np.int16)
         return (
-            self.mode in (PoolingMode.MAX, PoolingMode.AVERAGE)
+            self.mode in (PoolingMode.MAX, PoolingMode.AVERAGE, PoolingModeU85.SUM)
             and self.kernel == Kernel()
             and self.upscale is UpscaleMode.NONE
             and (self.mode is PoolingMode.MAX or self.scale == Scale(1, 0))
             and (ifm.dtype, ifm.zero_point) == (ofm.dtype, ofm.zero_point)
-            and info.bits <= 16
             and activation.table is None
             and activation.function == "RELU"
             and activation.clip_range is ClipRange.OFM_PRECISION
