@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.graph import DType, Operation, Value
-from mizzen.ops.data_layout import Pad
+from mizzen.ops.data_layout import Pad, Slice
 from mizzen.ops.tensor import (
     Conv2d,
     Conv3d,
@@ -97,7 +97,7 @@ def convolved(site: Site, operation: Conv2d | DepthwiseConv2d, phases: tuple[int
     """
     layer, finish = layer_of(operation, phases), site.finish(scales=True)
     scales = scales_of(layer, finish)
-    source, pads, channels = _past_pads(layer, operation.pad)
+    source, pads, channels = _past_pads(layer, operation.pad, site.arch)
     if channels is not None:
         first, count = channels
         layer = replace(layer, weights=layer.weights[..., first : first + count])
@@ -185,8 +185,10 @@ def _folded(layer: Layer, windows: Windows) -> tuple[Layer, Windows]:
 
 
 def _pads_of(operation: Conv2d | DepthwiseConv2d) -> tuple[Operation, ...]:
-    """Return the operation before a convolution, which is done with it, if it is a PAD."""
+    """Return the operations before a convolution that are done with it: a PAD, and its SLICE."""
     producer = operation.input.producer
+    if isinstance(producer, Slice) and producer.operand.producer is not None:
+        return producer, producer.operand.producer
     return () if producer is None else (producer,)
 
 
@@ -283,14 +285,37 @@ def scales_of(layer: Layer, finish: Finish) -> ChannelScales:
 
 
 def _past_pads(
-    layer: Layer, pad: tuple[int, ...]
+    layer: Layer, pad: tuple[int, ...], arch: Arch
 ) -> tuple[Value, tuple[int, int, int, int], tuple[int, int] | None]:
     """Return the same of a layer, but past no PAD of channels where each has its own weights."""
-    source, pads, channels = padded_by(layer.source, pad, layer.zero)
+    whole, less = _uncropped(layer.source, pad) if arch is Arch.U85 else (layer.source, pad)
+    source, pads, channels = padded_by(whole, less, layer.zero)
+    if source is whole:
+        source, pads, channels = padded_by(layer.source, pad, layer.zero)
     if channels is None or not layer.depthwise:
         return source, pads, channels
     top, bottom, left, right = pad
     return layer.source, (top, bottom, left, right), None
+
+
+def _uncropped(value: Value, pads: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
+    """Return what a SLICE takes without rows and columns that a PAD adds, and padding less them.
+
+    A convolution with a stride need not see all that was padded.
+    """
+    top, bottom, left, right = pads
+    producer = value.producer
+    if not isinstance(producer, Slice) or numbers(producer.start).any() or len(value.shape) != 4:
+        return value, pads
+    whole = producer.operand
+    below, beside = (whole.shape[axis] - value.shape[axis] for axis in (1, 2))
+    pad = whole.producer
+    if not isinstance(pad, Pad) or whole.shape[::3] != value.shape[::3]:
+        return value, pads
+    amounts = numbers(pad.padding).tolist()
+    if below > amounts[3] or beside > amounts[5]:
+        return value, pads
+    return whole, (top, bottom - below, left, right - beside)
 
 
 def padded_by(
