@@ -44,8 +44,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--why",
         action="store_true",
         help="say for each operation of an Ethos-U stream which block, order of channels, layouts "
-        "and waits it has; of U55 and U65 also the parts of the shared buffer, and what the next "
-        "best block would cost",
+        "and waits it has, what the next best block would cost, and of U55 and U65 the parts of "
+        "the shared buffer",
     )
     parser.add_argument(
         "--between",

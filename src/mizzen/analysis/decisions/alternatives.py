@@ -1,6 +1,11 @@
-"""The blocks that an operation of a stream of U55 or U65 could have, and what they would cost."""
+"""The blocks that an operation of a stream of U55 or U65 could have, and what they would cost.
+
+What holds for U85 too is public; the rest of that is in `alternatives_u85`.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from mizzen.report.decisions import PricedBlock
 from mizzen.targets.ethos_u.generator.operations import Blocking, Shape
@@ -8,7 +13,12 @@ from mizzen.targets.ethos_u.generator.schedule.blocks import traversals
 from mizzen.targets.ethos_u.generator.schedule.choices import Choice, priced, ranked
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import UNARY, Facts, Function, Kind
-from mizzen.targets.ethos_u.generator.shared_buffer import DEPTH_FIRST_BYTES, Demand, subkernel_side
+from mizzen.targets.ethos_u.generator.shared_buffer import (
+    DEPTH_FIRST_BYTES,
+    AnyDemand,
+    Demand,
+    subkernel_side,
+)
 from mizzen.targets.ethos_u.judge.hazards.blocks import Input
 from mizzen.targets.ethos_u.judge.hazards.maps import Map
 from mizzen.targets.ethos_u.judge.hazards.registers import Registers
@@ -21,6 +31,8 @@ FUNCTIONS = {"": Function.NONE, "relu": Function.RELU, "table": Function.TABLE}
 FIRST_TABLE = 16
 """Activation function number of the first lookup table."""
 UNARY_NAMES = {mode.name for mode in UNARY}
+Alternatives = tuple[PricedBlock | None, PricedBlock | None, int]
+"""An operation's block, the best other one, and how many fit; nothing of what is not known."""
 
 
 def order_of(work: KernelWork) -> str:
@@ -30,30 +42,29 @@ def order_of(work: KernelWork) -> str:
     return KERNEL_FIRST if work.part_kernel else DEPTH_FIRST
 
 
-def alternatives(
-    work: KernelWork, registers: Registers, machine: Machine
-) -> tuple[PricedBlock, PricedBlock | None, int]:
+def alternatives(work: KernelWork, registers: Registers, machine: Machine) -> Alternatives:
     """Return an operation's block with its cycles, the best other one, and how many fit.
 
     registers  that the operation starts with
     """
-    facts, demand = _facts(work, registers), _demand(work, registers)
-    traffic = _traffic(work, machine)
+    facts = facts_of_work(work, registers)
+    facts = replace(facts, reserves_second=_reserves_second(work, registers))
+    demand = _demand(facts, registers)
+    return others(work, facts, demand, traffic_of(work, machine, work.blocks.shape), machine)
+
+
+def others(
+    work: KernelWork, facts: Facts, demand: AnyDemand, traffic: Traffic, machine: Machine
+) -> Alternatives:
+    """Return the same of an operation whose facts are known."""
     ranking = ranked(facts, demand, (traffic,) * len(traversals(facts, demand)), machine)
-    taken = Blocking(work.blocks.block, work.part_kernel)
+    blocking = Blocking(work.blocks.block, work.part_kernel, work.fast_weights)
+    taken = _row(priced(facts, blocking, traffic, machine), facts)
+    ranks = [_row(choice, facts) for choice in (ranking.best, ranking.second) if choice is not None]
     other = next(
-        (
-            candidate
-            for candidate in (ranking.best, ranking.second)
-            if candidate is not None and candidate.blocking != taken
-        ),
-        None,
+        (row for row in ranks if (row.block, row.order) != (taken.block, taken.order)), None
     )
-    return (
-        _row(priced(facts, taken, traffic, machine), facts),
-        None if other is None else _row(other, facts),
-        ranking.considered,
-    )
+    return taken, other, ranking.considered
 
 
 def _row(choice: Choice, facts: Facts) -> PricedBlock:
@@ -65,7 +76,8 @@ def _row(choice: Choice, facts: Facts) -> PricedBlock:
     )
 
 
-def _facts(work: KernelWork, registers: Registers) -> Facts:
+def facts_of_work(work: KernelWork, registers: Registers) -> Facts:
+    """Return the facts of an operation as registers have them; U85 has more."""
     kernel, strides, dilations, pads = (1, 1), (1, 1), (1, 1), (0, 0)
     upscale = UpscaleMode.NONE
     if work.kind is not WorkKind.ELEMENTWISE:
@@ -89,7 +101,6 @@ def _facts(work: KernelWork, registers: Registers) -> Facts:
         upscale=upscale,
         accumulators=AccFormat.I40 if work.wide else AccFormat.I32,
         function=FUNCTIONS[work.activation],
-        reserves_second=_reserves_second(work, registers),
         simple=work.simple,
         microblock=work.microblock,
         slab=DEPTH_FIRST_BYTES // (work.input_bits // 8),
@@ -106,8 +117,7 @@ def _reserves_second(work: KernelWork, registers: Registers) -> bool:
     return not (scalar and registers.element_bytes("IFM2") <= 2)
 
 
-def _demand(work: KernelWork, registers: Registers) -> Demand:
-    facts = _facts(work, registers)
+def _demand(facts: Facts, registers: Registers) -> Demand:
     is_elementwise = facts.kind is Kind.ELEMENTWISE
     every = facts.kind in (Kind.CONVOLUTION, Kind.REDUCE_SUM)
     return Demand(
@@ -133,13 +143,12 @@ def table_slot(registers: Registers) -> int | None:
     return None if function < FIRST_TABLE else function - FIRST_TABLE
 
 
-def _traffic(work: KernelWork, machine: Machine) -> Traffic:
+def traffic_of(work: KernelWork, machine: Machine, stored: Shape) -> Traffic:
+    """Return where an operation's maps and constants lie; `stored` is the output's shape there."""
     result = work.blocks.result
     assert result is not None
     reads = tuple(_stored_input(item, machine) for item in work.blocks.inputs)
-    return Traffic(
-        reads, _stored(result.map, work.blocks.shape, machine), _constants(work, machine)
-    )
+    return Traffic(reads, _stored(result.map, stored, machine), _constants(work, machine))
 
 
 def _stored_input(item: Input, machine: Machine) -> Stored:
@@ -161,4 +170,4 @@ def _constants(work: KernelWork, machine: Machine) -> Constants | None:
         tuple(stream.bytes_ for stream in work.streams if stream.what == what)
         for what in ("weights", "scales")
     )
-    return Constants(bus, weights, scales)
+    return Constants(bus, weights, scales, work.fast_weights)

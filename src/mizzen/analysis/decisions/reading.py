@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mizzen.analysis.cost.ethos_u import ethos_u_operations
 from mizzen.analysis.cost.reporting import configuration_of
 from mizzen.analysis.decisions.alternatives import alternatives, order_of, table_slot
+from mizzen.analysis.decisions.alternatives_u85 import alternatives_u85
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.report.cost import OperationCost
@@ -97,11 +98,8 @@ class _Reader:
         around: tuple[tuple[str, ...], tuple[str, ...]],
     ) -> Decision:
         before, waits = around
-        taken, other, fitting = (
-            (None, None, 0)
-            if self._core is None
-            else alternatives(work, self._registers, self._machine)
-        )
+        others = alternatives_u85 if self._core is None else alternatives
+        taken, other, fitting = others(work, self._registers, self._machine)
         maps = [item.map for item in work.blocks.inputs]
         maps += [] if work.blocks.result is None else [work.blocks.result.map]
         constants = [self._memory(stream.place) for stream in work.streams[:1]]
