@@ -287,6 +287,13 @@ def test_sparse_is_what_has_two_of_four_inputs_on_u85() -> None:
     assert not is_sparse(convolution(weights), Arch.U85)
 
 
+def test_few_weights_are_multiplied_at_once_in_any_way() -> None:
+    """A first layer of one number would only get a longer stream."""
+    weights = np.ones((16, 1, 1, 1), np.int16)
+    assert not is_sparse(convolution(weights), Arch.U85)
+    assert is_sparse(convolution(np.ones((16, 3, 3, 1), np.int16)), Arch.U85)
+
+
 def test_what_has_no_fast_stream_is_refused() -> None:
     row = U85["ethos-u85-256"]
     spread = np.arange(-255, 255).reshape(10, 1, 1, 51)

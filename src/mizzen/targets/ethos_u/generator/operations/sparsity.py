@@ -17,15 +17,22 @@ FEW = 64
 _known: dict[int, bool] = {}
 """Whether weights are so, by the identity of their array, while it lives."""
 
+AT_ONCE = 8
+"""Weights of an output channel that are multiplied in one cycle. Ref: blocks of weights of U85."""
+
 
 def is_sparse(operation: Convolution, arch: Arch) -> bool:
-    """Tell whether a convolution is done with half of its weights: all that can be are.
+    """Tell whether a convolution is done with half of its weights: all that gain by it are.
+
+    Single weights of few channels are multiplied at once in any way, and only their stream grows.
 
     The array of weights must not be written meanwhile.
     """
     if arch is not Arch.U85 or operation.depthwise or operation.written is not None:
         return False
     weights = operation.weights
+    if weights[0].size <= AT_ONCE:
+        return False
     if id(weights) not in _known:
         _known[id(weights)] = _has_pairs(weights)
         weakref.finalize(weights, _known.pop, id(weights), None)
