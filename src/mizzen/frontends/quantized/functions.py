@@ -57,7 +57,7 @@ def function_of(
             entries = curve((places + x.zero_point).clip(-128, 127), wide_target(target))
             tables = tables_of(lambda points: np.interp(points / STEP, places, entries), target)
             return wide_table(b, spread, tables, target)
-        case DType.INT16, _:
+        case DType.INT16, DType.INT8 | DType.INT16:
             wide = wide_target(target)
             return wide_table(b, x, tables_of(lambda points: curve(points, wide), target), target)
         case given, wanted:

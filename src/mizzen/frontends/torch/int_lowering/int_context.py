@@ -232,7 +232,9 @@ class IntCall(Call[Term]):
         if not hasattr(node, "meta"):
             raise RefusedError(f"its {name} is the number {node}, which is not quantised")
         match self.term_of(node):
-            case Real() as real:
+            case Real(value) as real:
+                if value.dtype is DType.INT32:
+                    raise RefusedError(f"its {name} has integers of 32 bits", QUANTIZE_NARROW)
                 return real
             case Constant(_, integers, quantization) as real if (
                 integers is not None and quantization is not None and quantization.axis is None
@@ -357,3 +359,4 @@ class IntCall(Call[Term]):
 
 
 QUANTIZE_BEFORE = "quantise the model's part in front of it"
+QUANTIZE_NARROW = "quantise to 8 or 16 bits, from which sums and products have 32"
