@@ -167,7 +167,7 @@ def demands(rng: random.Random) -> Iterator[DemandU85]:
         shape, work = _shape(rng), rng.choice(list(Work))
         kernel = rng.randint(1, 8) if work in WINDOWED else 1
         ifm = *shape[:2], rng.randint(1, 300)
-        turned = kernel == 1 and work is not Work.RESIZE
+        turned = kernel == 1
         alone = rng.random() < 0.5
         order = Order(rng.choice(list(TransposeU85))) if turned else AS_COMPUTED
         yield DemandU85(
@@ -184,7 +184,7 @@ def demands(rng: random.Random) -> Iterator[DemandU85]:
             part_kernel=work is Work.CONVOLUTION and is_part_kernel_u85(ifm[2], kernel**2),
             operands=() if alone else (shape, (shape[0], rng.choice((1, shape[1])), 1)),
             order=order,
-            bricks=alone or order is AS_COMPUTED,
+            bricks=order is AS_COMPUTED or (alone and work is not Work.RESIZE),
         )
 
 

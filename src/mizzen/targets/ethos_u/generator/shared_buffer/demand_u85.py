@@ -140,13 +140,17 @@ def _demand(operation: Computation, work: Work) -> DemandU85:
 def takes_bricks(operation: Operation) -> bool:
     """Whether what an operation stores may lie in bricks, for all that its order says.
 
-    Blocks of what is broadcast are not as wide as the bricks are deep that columns become.
+    Blocks of resizes and of what is broadcast are not as tall and wide as bricks are deep, which
+    rows or columns become.
     """
-    if not isinstance(operation, Elementwise) or not isinstance(operation.ifm2, Map):
-        return True
-    computed = operation.order.computed(operation.ofm.shape)
-    is_whole = operation.ifm.shape == operation.ifm2.shape == computed
-    return is_whole or operation.order.transpose is TransposeU85.HWC
+    match operation:
+        case Elementwise(ifm=ifm, ifm2=Map() as second, ofm=ofm, order=order):
+            is_whole = ifm.shape == second.shape == order.computed(ofm.shape)
+            return is_whole or order.transpose is TransposeU85.HWC
+        case Resize(order=order):
+            return order.transpose is TransposeU85.HWC
+        case _:
+            return True
 
 
 def _windowed(operation: Convolution | Pooling, work: Work) -> DemandU85:
