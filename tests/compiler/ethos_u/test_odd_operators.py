@@ -61,3 +61,24 @@ def test_real_numbers_inside_are_on_the_cpu(kind: str, accelerator: str) -> None
     artifact = mizzen.compile(data, accelerator)
     assert regions(artifact)[2] == (kind, "CPU")
     assert exact(data, artifact)
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS[:3])
+def test_complex_numbers_inside_are_on_the_cpu(accelerator: str) -> None:
+    """What comes before and after a spectrum is compiled."""
+    net = Net()
+    real, back = net.map("real", "float32"), net.map("back")
+    spectrum = net.tensor("spectrum", (1, 4, 4, 5), "complex64")
+    length = net.constant("length", np.array([4, 8], np.int32))
+    size = net.tensor("size", (1, 4, 4, 5), "float32")
+    whole = net.map("whole", "float32")
+    net.operator("DEQUANTIZE", [net.sum], [real])
+    net.operator("RFFT2D", [real, length], [spectrum])
+    net.operator("COMPLEX_ABS", [spectrum], [size])
+    places = net.constant("places", np.array([[0, 0], [0, 0], [0, 0], [0, 3]], np.int32))
+    net.operator("PAD", [size, places], [whole], ("PadOptions", {}))
+    net.operator("QUANTIZE", [whole], [back])
+    data = net.finish([net.first, net.second], [net.twice(back)])
+    report = report_of(mizzen.compile(data, accelerator))
+    kinds = {placed.kind for placed in report.on_cpu}
+    assert kinds == {"DEQUANTIZE", "RFFT2D", "COMPLEX_ABS", "PAD", "QUANTIZE"}

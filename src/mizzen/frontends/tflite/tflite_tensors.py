@@ -32,9 +32,12 @@ DTYPES: dict[FileType, DType] = {
     FileType.FLOAT16: DType.FP16,
     FileType.FLOAT32: DType.FP32,
     FileType.FLOAT64: DType.FP64,
+    FileType.COMPLEX64: DType.INT64,
     FileType.RESOURCE: DType.INT32,
 }
-"""Element types in the file to those in the graph. A resource is known by a number."""
+"""Element types in the file to those in the graph. A resource is known by a number.
+
+The CPU alone computes with complex numbers, which in the graph are their bits."""
 
 BYTE_OFFSET = 128
 """By how much the integers of unsigned 8-bit tensors are less in the graph."""
@@ -75,7 +78,7 @@ def to_graph(tensor: Tensor, array: Array) -> Array:
     match tensor.type:
         case FileType.UINT8:
             return other_sign(array)
-        case FileType.UINT16 | FileType.UINT32 | FileType.UINT64:
+        case FileType.UINT16 | FileType.UINT32 | FileType.UINT64 | FileType.COMPLEX64:
             return array.view(DTYPES[tensor.type].numpy)
         case _:
             return array
@@ -86,7 +89,7 @@ def from_graph(tensor: Tensor, array: Array) -> Array:
     match tensor.type:
         case FileType.UINT8:
             return other_sign(array)
-        case FileType.UINT16 | FileType.UINT32 | FileType.UINT64:
+        case FileType.UINT16 | FileType.UINT32 | FileType.UINT64 | FileType.COMPLEX64:
             assert tensor.dtype is not None
             return array.view(tensor.dtype)
         case _:
