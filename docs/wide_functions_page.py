@@ -35,7 +35,7 @@ row is the worst of {calls} random inputs of 1,024 numbers, between those of its
 with that standard deviation; rows are of 64 where there is a sum. `make conformance` measures this;
 [what is behind it](../explanation/pytorch.md) is on a page of its own. Recurrent layers are
 compared with PyTorch's program only: the exact function has other weights than one of 8 bits.
-Cycles are Vela's estimate, which for so few numbers is mostly what loading tables takes.
+Cycles are by Vela's formula, and for so few numbers mostly what loading tables takes.
 
 | Function | Inputs | Accelerator | Off PyTorch | Off the exact function | Cycles |
 |---|---|---|--:|--:|--:|
