@@ -74,9 +74,12 @@ def bilinear(call: Call) -> Value:
     RESCALE by 2**-21. Sums of 16 bits lose the bits that they do not need by a RESCALE before.
 
     LiteRT's kernel for unsigned bytes computes in float32: exactly, if its weights have 16 bits.
+    One pixel whose corners are aligned is a TILE: RESIZE has no step of nothing.
     """
     dtype = call.need_types(FileType.INT8, FileType.INT16, FileType.UINT8)
     _need_image(call)
+    if call.option("align_corners") and call.input(0).shape[1:3] == (1, 1):
+        return call.b("TILE", call.value(), call.b.shape((1, *call.output().shape[1:3], 1)))
     axes = [_bilinear_axis(call, axis, doubled=axis == 1) for axis in (1, 2)]
     value = _resize(call, axes, ResizeMode.BILINEAR)
     fraction_bits = sum(axis.fraction_bits for axis in axes)
