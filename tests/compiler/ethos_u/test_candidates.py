@@ -70,7 +70,7 @@ def test_what_is_short_is_all_scheduled() -> None:
     assert list(rounds([few, twice], resolve("ethos-u55-128"), ROOMY_BYTES)) == [[few, twice]]
 
 
-def test_what_fits_without_padding_is_scheduled_first_on_u85() -> None:
+def test_what_fits_without_padding_is_scheduled_with_the_first_on_u85() -> None:
     tensors = (Tensor("given", (4, 4, 17), np.dtype("int8")),) * 2
     operations = (Copy(Origin(), 0, 0, 1, 0, 272),)
     sequence = Sequence(tensors, operations, (0,), (1,))

@@ -92,9 +92,9 @@ def candidates(
             if peak_bytes(row) <= limit_bytes:
                 yield row
                 continue
+            yield from _striped(row, limit_bytes)
             if configuration.accelerator.arch is Arch.U85 and _may_fit(row, limit_bytes):
                 yield row
-            yield from _striped(row, limit_bytes)
         if configuration.search is Search.THOROUGH:
             yield from (row.sequence for row in cascades(rows[-1]))
         return
