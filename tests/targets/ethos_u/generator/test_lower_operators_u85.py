@@ -8,7 +8,8 @@ import pytest
 
 from mizzen.conformance.cases import cases
 from mizzen.conformance.networks import Case
-from mizzen.targets.ethos_u.machine.commands_values import Arch
+from mizzen.targets.ethos_u.generator.operations import Pooling
+from mizzen.targets.ethos_u.machine.commands_values import Arch, PoolingMode
 
 from .lowered_networks import differing, rules_for
 
@@ -44,3 +45,19 @@ def test_an_operator_is_what_the_kernels_compute(operator: str) -> None:
         assert not refused, (case.name, lowered.refusals)
         assert case.name not in REFUSED
         assert not any(differing(case, arch=Arch.U85) or ()), case.name
+
+
+@pytest.mark.parametrize("operator", ["SUM", "MEAN", "SOFTMAX"])
+def test_sums_of_16_bits_read_32(operator: str) -> None:
+    """Others report that they are zeros on Arm's model of Corstone-320 where they read 16."""
+    wide = [case for case in BY_OPERATOR[operator] if "int16" in case.name]
+    assert wide
+    for case in wide:
+        sequence = rules_for(case.build(), case.name, Arch.U85).lowered.sequence
+        assert sequence is not None
+        read = {
+            operation.ifm.dtype.itemsize
+            for operation in sequence.operations
+            if isinstance(operation, Pooling) and operation.mode is PoolingMode.REDUCE_SUM
+        }
+        assert 2 not in read, case.name

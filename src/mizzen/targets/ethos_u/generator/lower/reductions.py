@@ -30,7 +30,7 @@ from mizzen.targets.ethos_u.generator.lower.planning import Site, rule
 from mizzen.targets.ethos_u.generator.lower.refusing import need
 from mizzen.targets.ethos_u.generator.lower.views import MOST, View, planes, rows
 from mizzen.targets.ethos_u.generator.lower.windows import LARGEST_POOL, TALLEST_POOL
-from mizzen.targets.ethos_u.generator.lower.words import Words
+from mizzen.targets.ethos_u.generator.lower.words import Words, summable
 from mizzen.targets.ethos_u.generator.operations import (
     ChannelScales,
     Convolution,
@@ -292,6 +292,7 @@ def _summed_up(
     emitter: Emitter, site: Site, finish: Finish, zero: int, view: View, target: View
 ) -> None:
     """Add sums over the last axis."""
+    view, zero = summable(emitter, site.origin, view, zero)
     for one, place in rows(view, target):
         emitter.operations.append(
             Pooling(

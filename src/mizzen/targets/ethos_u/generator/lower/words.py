@@ -7,9 +7,16 @@ from dataclasses import dataclass, replace
 
 from mizzen.diagnostics import Origin
 from mizzen.graph import DType, integer_range
-from mizzen.targets.ethos_u.generator.lower.carrying import INT32, ONE, by_number, each_with
+from mizzen.targets.ethos_u.generator.lower.carrying import (
+    INT16,
+    INT32,
+    ONE,
+    by_number,
+    carry,
+    each_with,
+)
 from mizzen.targets.ethos_u.generator.lower.context import Emitter, each
-from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE
+from mizzen.targets.ethos_u.generator.lower.finish import NARROW_RANGE, plain
 from mizzen.targets.ethos_u.generator.lower.views import MOST, View, rows
 from mizzen.targets.ethos_u.generator.operations import (
     Activation,
@@ -120,7 +127,7 @@ def _of_one_channel(view: View, stride: int) -> View:
 def sums_of_rows(emitter: Emitter, origin: Origin, view: View) -> View:
     """Add what sums up each row [N, C], in 32 bits."""
     made = emitter.tensor("sum", (view.shape[0], 1), INT32)
-    for one, place in rows(view, made):
+    for one, place in rows(summable(emitter, origin, view, 0)[0], made):
         emitter.operations.append(
             Pooling(
                 origin,
@@ -134,3 +141,18 @@ def sums_of_rows(emitter: Emitter, origin: Origin, view: View) -> View:
             )
         )
     return made
+
+
+def summable(emitter: Emitter, origin: Origin, view: View, zero: int) -> tuple[View, int]:
+    """Return what REDUCE_SUM reads of a view, and its zero point: on U85 not 16 bits but 32.
+
+    Of Arm's model of Corstone-320 it is reported that sums of 16 bits come out as zeros; why was
+    not published.
+
+    Ref: ethos-u-vela issue 23; ExecuTorch pull requests 19319 and 19594.
+    """
+    if emitter.arch is not Arch.U85 or emitter.dtype(view).itemsize != INT16.itemsize:
+        return view, zero
+    wide = emitter.scratch(view, "wide", INT32)
+    carry(emitter, view, wide, plain(DType.INT32), zero, origin)
+    return wide, 0
