@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from mizzen.artifact.host_steps import DequantizeStep
 from mizzen.artifact.interface import Array
+from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
@@ -183,6 +184,24 @@ def test_a_wide_lstm_is_what_was_lowered(converted: Build, tosa_oracle: Oracle) 
         warnings.filterwarnings("ignore", "The tensor attributes .* were assigned")
         exported = converted(_Recurrent(), calls, U85, config)
     require_stream_is_lowered(exported, tosa_oracle)
+
+
+@pytest.mark.parametrize("axes", [(-1,), (1,), (1, 2)])
+@pytest.mark.parametrize("reduce", [torch.sum, torch.mean])
+def test_sums_of_16_bits_read_32(
+    reduce: Callable[..., torch.Tensor], axes: tuple[int, ...], converted: Build
+) -> None:
+    """Others found zeros where the NPU reads 16 bits in a sum, so 32 are written first."""
+    module = _Computes(lambda _, a, __: reduce(a, axes), convolves=False)
+    calls = [(torch.randn(2, 6, 16),) for _ in range(2)]
+    config = get_symmetric_a16w8_quantization_config()
+    artifact = compile_converted(converted(module, calls, U85, config), U85)
+    read: set[str] = set()
+    for step in artifact.steps:
+        if isinstance(step, NpuStep):
+            assert isinstance(step.program, Program)
+            read |= _read_by_sums(step.program)
+    assert "B16" not in read
 
 
 def _read_by_sums(program: Program) -> set[str]:
