@@ -210,6 +210,7 @@ def test_processor_and_npu_share_the_arena(model_file: Callable[[str], Path]) ->
     report = memory_report(artifact)
     of_npu = artifact.report.arena_bytes if artifact.report is not None else None
     assert of_npu is not None
+    assert report.arena_bytes is not None
     assert report.arena_bytes > of_npu
     assert len(report.operations) == len(cost_report(artifact).operations)
     kernels = {row.name for row in report.allocations if row.use is Use.CPU}
