@@ -123,7 +123,7 @@ def _applied(operation: Operation, numbers: Array) -> Array | None:
 def _given(operation: Operation) -> Value:
     """Return the operand of which an operation computes: of arithmetic, what is no number."""
     computed = [value for value in operation.operands if _constant(value) is None]
-    return computed[0] if isinstance(operation, ARITHMETIC) and computed else operation.operands[0]
+    return computed[0] if isinstance(operation, ARITHMETIC) and computed else operation.operand
 
 
 def _is_alone(operation: Operation, value: Value) -> bool:

@@ -29,6 +29,8 @@ from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, Pool
 MOST_ROWS = 4096
 """Rows or columns that one product is taken apart into at most."""
 
+NARROW = "its operands have 16 bits, which only Ethos-U85 multiplies: quantise it to 8"
+
 FEWEST_ROWS = 4
 """With fewer rows than this, rows are made and not columns."""
 
@@ -39,7 +41,7 @@ def product(site: Site) -> Node:
     operation = site.operation
     assert isinstance(operation, Matmul)
     first, second = operation.A, operation.B
-    need(first.dtype is DType.INT8, "its sums of 16-bit products have more than 32 bits")
+    need(first.dtype is DType.INT8, NARROW)
     finish = site.finish(scales=True)
     need(len(finish.multipliers) == 1, "its channels have scales of their own")
     zero, zero_second = number(operation.A_zp), number(operation.B_zp)
