@@ -201,7 +201,8 @@ def test_sums_of_16_bits_read_32(
         if isinstance(step, NpuStep):
             assert isinstance(step.program, Program)
             read |= _read_by_sums(step.program)
-    assert "B16" not in read
+    assert read <= {"B32"}
+    assert read or axes == (1,), "windows sum up what is not along channels"
 
 
 def _read_by_sums(program: Program) -> set[str]:

@@ -192,7 +192,7 @@ def _told(
     for box in _last_writes(every):
         by_tensor.setdefault(box.tensor, []).append(box)
     ordered = sorted(by_tensor.items(), key=lambda item: item[1][-1].step)
-    origins = {step.origin.operator for step in witness.steps}
+    origins, known = {step.origin.operator for step in witness.steps}, _known(operations)
     for tensor, boxes in ordered:
         made = {witness.steps[box.step].origin.operator for box in boxes}
         origin, said = witness.steps[boxes[-1].step].origin, _said(witness, tensor, boxes[-1])
@@ -200,7 +200,7 @@ def _told(
             continue
         results = [
             (name, is_own)
-            for name, is_own in _results(operation, operations, origins)
+            for name, is_own in _results(operation, operations, origins, known)
             if name in reference
             and reference[name].dtype == said.dtype
             and reference[name][0].size == prod(said.shape)
@@ -219,12 +219,17 @@ def _said(witness: Witness, tensor: int, box: Box) -> SaidTensor | SaidMap:
 
 
 def _results(
-    operation: Operation, operations: Sequence[Operation], origins: Collection[int | None]
+    operation: Operation,
+    operations: Sequence[Operation],
+    origins: Collection[int | None],
+    known: Collection[Value],
 ) -> Iterator[tuple[str, bool]]:
     """Yield the names of the values that steps of an operation may give, and whether one must be.
 
     Operations after it may be done in the same. Where they have steps of their own they need not,
     and what is before them may have no name.
+
+    known  values that follow from constants alone
     """
     own = {operations[place] for place in origins if place is not None and place < len(operations)}
     waiting = [(value, True) for value in operation.results]
@@ -233,16 +238,21 @@ def _results(
         if value.name:
             yield value.name, is_own
         for user in value.uses:
-            if all(each is value or _is_known(each) for each in user.operands):
+            if all(each is value or _is_constant(each, known) for each in user.operands):
                 waiting += [(result, is_own and user not in own) for result in user.results]
 
 
-def _is_known(value: Value) -> bool:
-    """Whether a value follows from constants alone."""
-    made = value.producer
-    return value.constant is not None or (
-        made is not None and bool(made.operands) and all(map(_is_known, made.operands))
-    )
+def _known(operations: Sequence[Operation]) -> set[Value]:
+    """Return the values that operations, in an order of execution, compute of constants alone."""
+    known = set[Value]()
+    for operation in operations:
+        if operation.operands and all(_is_constant(each, known) for each in operation.operands):
+            known.update(operation.results)
+    return known
+
+
+def _is_constant(value: Value, known: Collection[Value]) -> bool:
+    return value.constant is not None or value in known
 
 
 def _boxes(witness: Witness, plan: Plan) -> Iterator[Box]:

@@ -84,8 +84,9 @@ def _may_stage_more(configuration: EthosUConfiguration) -> bool:
 
 def _pays(roomy: Judged, first: Judged) -> bool:
     """Whether a program saves enough cycles for what memory it takes more."""
-    saved = 1 - _both(roomy) / _both(first)
-    return saved > MORE_MEMORY_GAIN * (roomy.cost.memory_bytes / first.cost.memory_bytes - 1)
+    saved = _both(first) - _both(roomy)
+    more_bytes = roomy.cost.memory_bytes - first.cost.memory_bytes
+    return saved * first.cost.memory_bytes > MORE_MEMORY_GAIN * more_bytes * _both(first)
 
 
 def fastest(

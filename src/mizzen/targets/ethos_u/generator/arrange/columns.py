@@ -33,9 +33,14 @@ from mizzen.targets.ethos_u.generator.arrange.strided import (
     has_tiles,
     in_bytes,
     part,
+)
+from mizzen.targets.ethos_u.generator.operations import (
+    Bytes,
+    Convolution,
+    Kernel,
+    Sequence,
     replaced,
 )
-from mizzen.targets.ethos_u.generator.operations import Bytes, Convolution, Kernel, Sequence
 from mizzen.targets.ethos_u.generator.tuned import MOST_COLUMN_OPERATIONS
 from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 

@@ -21,7 +21,6 @@ from mizzen.targets.ethos_u.generator.arrange.strided import (
     freed,
     in_bytes,
     is_dense,
-    replaced,
 )
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
@@ -39,6 +38,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     as_box,
     as_bytes,
     maps_read,
+    replaced,
     tensor_written,
     tensors_read,
     with_maps,

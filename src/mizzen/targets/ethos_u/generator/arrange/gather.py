@@ -30,7 +30,7 @@ from mizzen.targets.ethos_u.generator.arrange.columns import (
     line_weights,
     one_element,
 )
-from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH, is_dense, replaced
+from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH, is_dense
 from mizzen.targets.ethos_u.generator.arrange.units import identity_scales, whole_range
 from mizzen.targets.ethos_u.generator.operations import (
     Box,
@@ -40,6 +40,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Shape,
     Tensor,
+    replaced,
 )
 from mizzen.targets.ethos_u.generator.tuned import MOST_GATHERING_WEIGHTS
 

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from operator import is_
 
-from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH, takes_bricks
+from mizzen.targets.ethos_u.generator.arrange.strided import HEIGHT, WIDTH
 from mizzen.targets.ethos_u.generator.arrange.swap import columns_of_products, exchanged
 from mizzen.targets.ethos_u.generator.operations import (
     Box,
@@ -243,7 +243,7 @@ def _needs_rows(map_: Map, flipped: bool, turned: bool) -> bool:
     view = map_.view
     if isinstance(view, Bytes) or (flipped and not turned and view.shape[:2] != (1, 1)):
         return True
-    return not takes_bricks(view, HEIGHT if turned else WIDTH)
+    return not view.takes_bricks(HEIGHT if turned else WIDTH)
 
 
 def cheapest(orientation: Orientation, flips: Flips, starts: Iterable[Flips]) -> Flips:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from mizzen.targets.ethos_u.generator.arrange.orientation import NEVER, Estimate
 from mizzen.targets.ethos_u.generator.arrange.strided import (
     is_planes,
-    replaced,
 )
 from mizzen.targets.ethos_u.generator.arrange.views import positions_view, view_shapes
 from mizzen.targets.ethos_u.generator.operations import (
@@ -28,6 +27,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Shape,
     maps_read,
+    replaced,
     tensor_written,
     tensors_read,
     with_maps,

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mizzen.targets.ethos_u.generator.operations import (
-    BRICK,
     Box,
     Bytes,
     Copy,
     Map,
-    Operation,
     Role,
     Sequence,
     Shape,
@@ -71,24 +69,6 @@ def is_dense(view: Bytes, size_bytes: int) -> bool:
     return columns and (stride_y == width * depth * size_bytes or view.shape[0] == 1)
 
 
-def replaced(
-    sequence: Sequence, changes: dict[int, tuple[Operation, ...]], **more: object
-) -> Sequence:
-    """Return a sequence with others for some of its operations, by their index."""
-    operations = tuple(
-        new for index, old in enumerate(sequence.operations) for new in changes.get(index, (old,))
-    )
-    return replace(sequence, operations=operations, **more)
-
-
-def takes_bricks(box: Box, across: int = WIDTH) -> bool:
-    """Whether a box may be one of a tensor in bricks: of whole bricks and of every column.
-
-    across  the axis that lies along rows, if it is not the width
-    """
-    return box.start[2] % BRICK == 0 and (box.steps[across] == 1 or box.shape[across] == 1)
-
-
 def freed(sequence: Sequence) -> Sequence:
     """Return a sequence whose tensors of its own lie in NHWC only if some operation needs it.
 
@@ -100,7 +80,7 @@ def freed(sequence: Sequence) -> Sequence:
             flat |= {operation.source, operation.destination}
             continue
         for map_ in (*maps_read(operation), operation.ofm):
-            if isinstance(map_.view, Bytes) or not takes_bricks(map_.view):
+            if isinstance(map_.view, Bytes) or not map_.view.takes_bricks():
                 flat.add(map_.tensor)
     tensors = list(sequence.tensors)
     for index, tensor in enumerate(tensors):

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.generator.arrange.strided import freed, in_bytes, replaced
+from mizzen.targets.ethos_u.generator.arrange.strided import freed, in_bytes
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
     Box,
@@ -36,6 +36,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Shape,
     Tensor,
     maps_read,
+    replaced,
     tensor_written,
     tensors_read,
 )

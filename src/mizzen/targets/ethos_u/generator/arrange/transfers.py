@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mizzen.targets.ethos_u.generator.arrange.strided import freed, replaced
+from mizzen.targets.ethos_u.generator.arrange.strided import freed
 from mizzen.targets.ethos_u.generator.arrange.units import whole_range
 from mizzen.targets.ethos_u.generator.operations import (
     AS_COMPUTED,
@@ -24,6 +24,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Shape,
     as_bytes,
+    replaced,
 )
 from mizzen.targets.ethos_u.generator.tuned import VIEW_WIDTHS
 from mizzen.targets.ethos_u.machine.commands_values import PoolingMode

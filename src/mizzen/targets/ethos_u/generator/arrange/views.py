@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mizzen.targets.ethos_u.generator.arrange.strided import in_bytes, is_dense, is_planes, replaced
+from mizzen.targets.ethos_u.generator.arrange.strided import in_bytes, is_dense, is_planes
 from mizzen.targets.ethos_u.generator.operations import (
     BRICK,
     Bytes,
@@ -31,6 +31,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Sequence,
     Shape,
     maps_read,
+    replaced,
 )
 from mizzen.targets.ethos_u.generator.shared_buffer import core_of
 from mizzen.targets.ethos_u.generator.tuned import VIEW_WIDTHS

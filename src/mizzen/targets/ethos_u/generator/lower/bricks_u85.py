@@ -59,7 +59,8 @@ def _lying(sequence: Sequence, index: int) -> Sequence:
     maps = [map_ for map_ in _maps(sequence) if map_.tensor == index]
     seconds = [map_ for map_ in _operands(sequence) if map_.tensor == index]
     tensors = list(sequence.tensors)
-    if all(map(_takes_bricks, maps)) and all(_is_of_rows(map_, tensor) for map_ in seconds):
+    boxes = all(isinstance(map_.view, Box) and map_.view.takes_bricks() for map_ in maps)
+    if boxes and all(_is_of_rows(map_, tensor) for map_ in seconds):
         tensors[index] = replace(tensor, layout=Layout.NHCWB16)
         return replace(sequence, tensors=tuple(tensors))
     planes = Planes(tensor)
@@ -94,14 +95,6 @@ def _maps(sequence: Sequence) -> list[Map]:
         if not isinstance(row, Copy)
         for map_ in (*maps_read(row), row.ofm)
     ]
-
-
-def _takes_bricks(map_: Map) -> bool:
-    """Whether a map may be one of a tensor in bricks."""
-    view = map_.view
-    if isinstance(view, Bytes):
-        return False
-    return view.start[2] % BRICK == 0 and (view.steps[1] == 1 or view.shape[1] == 1)
 
 
 def _is_of_rows(map_: Map, tensor: Tensor) -> bool:

@@ -67,7 +67,7 @@ def _has_values(steps: Sequence[Operation]) -> bool:
 
 
 def values_of(steps: Sequence[Operation], values: Int64) -> Int64:
-    """Return what operations behind each other make of integers; refused where they overflow."""
+    """Return what operations one after the other make of integers; refused where they overflow."""
     low, high = integer_range(DType.INT32)
     for step in steps:
         values = _value_of(step, values)

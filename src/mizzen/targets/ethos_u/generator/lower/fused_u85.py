@@ -1,6 +1,6 @@
 """Results that are written at once where a copy would bring them, in the order in which it does.
 
-U85 stores what it computes in any order of axes, so that a transposition behind an operation is
+U85 stores what it computes in any order of axes, so that a transposition after an operation is
 none of its own. A convolution whose last channels alone are copied, as the values of an attention
 are, becomes several: of the others, and of each row of those.
 """
@@ -19,6 +19,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Box,
     Bytes,
     Chain,
+    Changes,
     ChannelScales,
     Computation,
     Convolution,
@@ -34,23 +35,18 @@ from mizzen.targets.ethos_u.generator.operations import (
     as_box,
     as_bytes,
     maps_read,
+    replaced,
+    rewritten,
     tensor_written,
     tensors_read,
     with_maps,
 )
 from mizzen.targets.ethos_u.machine.commands_values import UpscaleMode
 
-Changes = dict[int, tuple[Operation, ...]]
-
 
 def fused(sequence: Sequence) -> Sequence:
     """Return a sequence without copies of what operations can write there themselves."""
-    index = 0
-    while index < len(sequence.operations):
-        other = _without(sequence, index)
-        index += other is sequence
-        sequence = other
-    return sequence
+    return rewritten(sequence, _without)
 
 
 def _without(sequence: Sequence, index: int) -> Sequence:
@@ -100,14 +96,7 @@ def _stored(
     if not whole or copy.ifm.view != source.ofm.view:
         return sequence
     ofm = replace(copy.ofm, zero_point=source.ofm.zero_point)
-    return _replaced(sequence, {place: (replace(source, ofm=ofm, order=copy.order),), index: ()})
-
-
-def _replaced(sequence: Sequence, changes: Changes) -> Sequence:
-    operations = tuple(
-        new for index, row in enumerate(sequence.operations) for new in changes.get(index, (row,))
-    )
-    return replace(sequence, operations=operations)
+    return replaced(sequence, {place: (replace(source, ofm=ofm, order=copy.order),), index: ()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +197,7 @@ class _Split:
         }
         changes[copy] = ()
         changes[place] = (self._rest(rest), *(self._row(row) for row in range(self._rows)))
-        return _replaced(replace(self.sequence, tensors=tuple(tensors)), changes)
+        return replaced(self.sequence, changes, tensors=tuple(tensors))
 
     @property
     def _rows(self) -> int:

@@ -29,10 +29,11 @@ from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode, Pool
 MOST_ROWS = 4096
 """Rows or columns that one product is taken apart into at most."""
 
-NARROW = "its operands have 16 bits, which only Ethos-U85 multiplies: quantise it to 8"
-
 FEWEST_ROWS = 4
 """With fewer rows than this, rows are made and not columns."""
+
+WIDE = "its operands have 16 bits, which only Ethos-U85 multiplies: quantise it to 8"
+"""Why a product is refused."""
 
 
 @rule(Matmul)
@@ -41,7 +42,7 @@ def product(site: Site) -> Node:
     operation = site.operation
     assert isinstance(operation, Matmul)
     first, second = operation.A, operation.B
-    need(first.dtype is DType.INT8, NARROW)
+    need(first.dtype is DType.INT8, WIDE)
     finish = site.finish(scales=True)
     need(len(finish.multipliers) == 1, "its channels have scales of their own")
     zero, zero_second = number(operation.A_zp), number(operation.B_zp)

@@ -35,7 +35,7 @@ BY_ROWS, BY_COLUMNS = (0, 1, 2), (0, 2, 1)
 
 @rule_u85(Matmul)
 def product(site: Site) -> Node:
-    """MATMUL of integers of 8 or 16 bits, and the scale, clip and table behind it."""
+    """MATMUL of integers of 8 or 16 bits, and the scale, clip and table after it."""
     operation = site.operation
     assert isinstance(operation, Matmul)
     first, second = operation.A, operation.B

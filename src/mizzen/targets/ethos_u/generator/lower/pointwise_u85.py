@@ -22,7 +22,7 @@ from mizzen.targets.ethos_u.machine.commands_values import ElementwiseMode
 
 @rule_u85(Conv2d)
 def pointwise(site: Site) -> Node:
-    """CONV2D of 1x1 whose weights are computed, and the scale, clip and table behind it."""
+    """CONV2D of 1x1 whose weights are computed, and the scale, clip and table after it."""
     operation = site.operation
     assert isinstance(operation, Conv2d)
     weights, bias = operation.weight, operation.bias

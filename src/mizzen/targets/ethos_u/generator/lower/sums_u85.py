@@ -122,7 +122,7 @@ def _sloped(site: Site, slope: Slope, operand: Operand) -> Node:
 
 @rule_u85(Maximum, Minimum, Abs)
 def compared(site: Site) -> Node:
-    """MAXIMUM, MINIMUM or ABS of narrow integers, scaled before and behind."""
+    """MAXIMUM, MINIMUM or ABS of narrow integers, scaled before and after."""
     operands = operands_of(*site.operation.operands[: 1 if isinstance(site.operation, Abs) else 2])
     need(operands[0].dtype in LEFT_SHIFT or not site.steps, "its 32-bit result is scaled")
     return _scaled(site, operands)

@@ -25,6 +25,7 @@ from mizzen.targets.ethos_u.generator.operations import (
     Role,
     Scale,
     Sequence,
+    rewritten,
     tensor_written,
     tensors_read,
     with_maps,
@@ -45,12 +46,7 @@ OF_ZERO_POINTS = (ElementwiseMode.ADD, ElementwiseMode.SUB, ElementwiseMode.MUL)
 
 def with_unsigned(sequence: Sequence) -> Sequence:
     """Return a sequence without pools between signed and unsigned bytes, where it needs none."""
-    index = 0
-    while index < len(sequence.operations):
-        other = _without(sequence, index)
-        index += other is sequence
-        sequence = other
-    return sequence
+    return rewritten(sequence, _without)
 
 
 def _without(sequence: Sequence, index: int) -> Sequence:

@@ -36,7 +36,7 @@ class _Slice:
 
 @rule_u85(Conv3d)
 def volume(site: Site) -> Node:
-    """CONV3D of a kernel of several slices, and the scale, clip and table behind it."""
+    """CONV3D of a kernel of several slices, and the scale, clip and table after it."""
     operation = site.operation
     assert isinstance(operation, Conv3d)
     need(operation.weight.shape[1] > 1 or any(operation.pad[:2]), "its kernel has one slice")

@@ -65,7 +65,12 @@ from mizzen.targets.ethos_u.generator.operations.operations import (
 )
 from mizzen.targets.ethos_u.generator.operations.planes import Planes, as_box, as_bytes
 from mizzen.targets.ethos_u.generator.operations.schedule import Schedule
-from mizzen.targets.ethos_u.generator.operations.sequence import Sequence
+from mizzen.targets.ethos_u.generator.operations.sequence import (
+    Changes,
+    Sequence,
+    replaced,
+    rewritten,
+)
 from mizzen.targets.ethos_u.generator.operations.sparsity import is_sparse
 
 __all__ = [
@@ -79,6 +84,7 @@ __all__ = [
     "Box",
     "Bytes",
     "Chain",
+    "Changes",
     "ChannelScales",
     "Computation",
     "Convolution",
@@ -117,6 +123,8 @@ __all__ = [
     "is_sparse",
     "links_of",
     "maps_read",
+    "replaced",
+    "rewritten",
     "tensor_written",
     "tensors_read",
     "views_read",

@@ -74,6 +74,13 @@ class Box:
     start: Shape = (0, 0, 0)
     steps: tuple[int, int] = (1, 1)
 
+    def takes_bricks(self, across: int = 1) -> bool:
+        """Whether it may be one of a tensor in bricks: of whole bricks and of every column.
+
+        across  the axis that lies along rows, if it is not the width
+        """
+        return self.start[2] % BRICK == 0 and (self.steps[across] == 1 or self.shape[across] == 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Tiles:

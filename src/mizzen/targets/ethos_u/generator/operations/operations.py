@@ -334,7 +334,7 @@ class Elementwise:
 class Lines:
     """Lines that a transfer of U85 moves; integers of 32 bits name those of one side.
 
-    indices        tensor in which these are from `offset_bytes` on, one behind the other
+    indices        tensor in which these are from `offset_bytes` on, one after the other
     count          lines
     strides_bytes  between lines of the source, and of the destination
     greatest       index

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from mizzen.targets.ethos_u.generator.operations.maps import Role, Tensor
 from mizzen.targets.ethos_u.generator.operations.operations import (
@@ -53,3 +54,28 @@ class Sequence:
     def __str__(self) -> str:
         """Return its text; `operations.text` says of what form."""
         return str(SequenceText(self.tensors, self.operations, self.inputs, self.outputs))
+
+
+Changes = dict[int, tuple[Operation, ...]]
+"""What comes in the place of operations, by their index."""
+
+
+def replaced(sequence: Sequence, changes: Changes, **more: object) -> Sequence:
+    """Return a sequence with others for some of its operations; `more` are fields of it."""
+    operations = tuple(
+        new for index, old in enumerate(sequence.operations) for new in changes.get(index, (old,))
+    )
+    return replace(sequence, operations=operations, **more)
+
+
+def rewritten(sequence: Sequence, rewrite: Callable[[Sequence, int], Sequence]) -> Sequence:
+    """Return a sequence with an operation rewritten as often as that changes it, one by one.
+
+    rewrite  gives the same sequence where it has nothing to change at an index
+    """
+    index = 0
+    while index < len(sequence.operations):
+        other = rewrite(sequence, index)
+        index += other is sequence
+        sequence = other
+    return sequence

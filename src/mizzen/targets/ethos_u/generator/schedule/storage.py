@@ -18,7 +18,7 @@ from mizzen.targets.ethos_u.generator.operations import (
 )
 from mizzen.targets.ethos_u.generator.schedule.cost import Constants, Stored, Traffic
 from mizzen.targets.ethos_u.generator.schedule.facts import Facts
-from mizzen.targets.ethos_u.generator.shared_buffer import takes_bricks
+from mizzen.targets.ethos_u.generator.shared_buffer import may_store_bricks
 from mizzen.targets.ethos_u.judge.timing.machine import Bus, Machine
 from mizzen.targets.ethos_u.machine.commands_values import Layout, PoolingMode
 from mizzen.targets.ethos_u.machine.program import RegionIndex
@@ -109,7 +109,7 @@ def free_tensors(sequence: Sequence) -> list[bool]:
                 free[map_.tensor] = False
         if isinstance(operation, Pooling) and operation.mode is PoolingMode.REDUCE_SUM:
             free[operation.ifm.tensor] = False
-        if not takes_bricks(operation):
+        if not may_store_bricks(operation):
             free[operation.ofm.tensor] = False
     return free
 

@@ -24,7 +24,7 @@ from mizzen.targets.ethos_u.generator.shared_buffer.cores import (
     TABLE_SLOTS,
     Core,
 )
-from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85, takes_bricks
+from mizzen.targets.ethos_u.generator.shared_buffer.demand_u85 import DemandU85, may_store_bricks
 from mizzen.targets.ethos_u.generator.shared_buffer.either import (
     DEPTH_FIRST_BYTES,
     AnyDemand,
@@ -69,11 +69,11 @@ __all__ = [
     "fitting",
     "input_memory",
     "job_depth_for",
+    "may_store_bricks",
     "microblock_for",
     "microblock_of",
     "parts_of",
     "sides_of",
     "slab_for",
     "subkernel_side",
-    "takes_bricks",
 ]

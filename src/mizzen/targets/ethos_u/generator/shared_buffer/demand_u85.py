@@ -133,11 +133,11 @@ def _demand(operation: Computation, work: Work) -> DemandU85:
         order=operation.order,
         bricks=view.layout is Layout.NHCWB16
         if isinstance(view, Bytes)
-        else takes_bricks(operation),
+        else may_store_bricks(operation),
     )
 
 
-def takes_bricks(operation: Operation) -> bool:
+def may_store_bricks(operation: Operation) -> bool:
     """Whether what an operation stores may lie in bricks, for all that its order says.
 
     Blocks of resizes and of what is broadcast are not as tall and wide as bricks are deep, which
