@@ -98,7 +98,7 @@ def extreme(site: Site) -> Node:
     halves = max(shape) > MOST
     need(not halves or not site.steps, "its result is made in halves")
     finish = site.finish(scales=True) if site.steps else plain(stored_as(source.dtype))
-    zero = input_zero(site)
+    zero, scale = input_zero(site), finish.scale
 
     def write(emitter: Emitter, target: View) -> None:
         if halves:
@@ -112,7 +112,7 @@ def extreme(site: Site) -> Node:
                     emitter.map(one, zero),
                     emitter.map(made, finish.zero_point),
                     kernel,
-                    finish.scale,
+                    scale,
                     finish.activation,
                     rounding=finish.rounding,
                 )
