@@ -41,14 +41,36 @@ def generated(repository: Path) -> dict[str, str]:
     return module.pages()
 
 
-def test_the_site_builds_without_a_warning(repository: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+@pytest.fixture(scope="module")
+def site(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site; a warning would end its building."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
         command, check=False, cwd=repository, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "reference" / "commands-u55" / "index.html").is_file()
+    return folder
+
+
+def test_the_site_has_generated_pages(site: Path) -> None:
+    assert (site / "reference" / "commands-u55" / "index.html").is_file()
+
+
+def links_of(page: Path) -> set[Path]:
+    """Return the pages that the text of a page leads to; its navigation is left out."""
+    _, _, article = page.read_text().partition("<article")
+    hrefs = re.findall(r'<a [^>]*href="([^"#]+)', article.partition("</article>")[0])
+    folders = {(page.parent / href).resolve() for href in hrefs if "://" not in href}
+    return {folder / "index.html" for folder in folders if (folder / "index.html").is_file()}
+
+
+def test_every_page_is_two_clicks_from_home(site: Path) -> None:
+    home = site.resolve() / "index.html"
+    once = links_of(home)
+    twice = {page for first in once for page in links_of(first)}
+    assert set(site.resolve().rglob("index.html")) - {home} == (once | twice) - {home}
 
 
 def test_every_verb_is_in_the_reference(generated: dict[str, str]) -> None:
