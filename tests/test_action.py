@@ -99,9 +99,25 @@ def test_words_from_outside_are_no_commands(folder: Path) -> None:
     assert not (folder / "summary.md").exists()
 
 
-def test_a_path_is_installed(folder: Path) -> None:
+def test_the_actions_own_checkout_is_installed(folder: Path) -> None:
     settings = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
     target = folder / "site"
-    done = run("Install Mizzen", folder, {"package": str(ROOT)}, PIP_TARGET=str(target), **settings)
+    settings |= {"GITHUB_ACTION_PATH": str(ROOT), "PIP_TARGET": str(target)}
+    done = run("Install Mizzen", folder, {}, **settings)
     assert done.returncode == 0, done.stderr
     assert (target / "mizzen" / "cli" / "compare.py").is_file()
+
+
+def test_no_name_on_an_index_is_installed(folder: Path) -> None:
+    """Show what the step gives to pip: a folder, with extras where they are asked for."""
+    python = folder / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    python.chmod(0o755)
+    words: dict[str, str] = {}
+    for extras in ("", "onnx,torch"):
+        where = {"GITHUB_ACTION_PATH": "/runner/a folder", "PATH": f"{python.parent}:/bin:/usr/bin"}
+        done = run("Install Mizzen", folder, {"extras": extras}, **where)
+        words[extras] = done.stdout.splitlines()[-1]
+    assert words == {"": "/runner/a folder", "onnx,torch": "/runner/a folder[onnx,torch]"}
+    assert STEPS["Install Mizzen"]["if"] == "inputs.install != 'false'"

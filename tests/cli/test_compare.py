@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from mizzen.cli.comparison import short_models
+
 from .conftest import Run
 
 U55 = ("--accelerator-config", "ethos-u55-128")
@@ -92,11 +96,52 @@ def test_growth_fails_the_build(run: Run, here: Path) -> None:
 
 
 def test_what_the_baseline_does_not_have_is_said(run: Run, here: Path) -> None:
-    words = ("compare", "digits.tflite", "--prove", "off")
-    run(*words, *U55, "--write-baseline", "base.json")
+    words = ("compare", "digits.tflite", "--prove", "off", *U55)
+    run(*words, "--write-baseline", "base.json")
     status, _, err = run(*words, "--accelerator-config", "ethos-u55-64", "--baseline", "base.json")
     assert status == 0
-    assert "warning[W491]" in err
+    assert "warning[W491]: base.json must have digits.tflite, ethos-u55-64, " in err
+
+
+def test_a_baseline_that_has_nothing_of_it_fails_the_build(run: Run, here: Path) -> None:
+    words = ("compare", "digits.tflite", "--prove", "off")
+    run(*words, *U55, "--write-baseline", "base.json")
+    other = ("--accelerator-config", "ethos-u55-64")
+    status, out, err = run(*words, *other, "--baseline", "base.json", "--json")
+    assert status == 1
+    assert not json.loads(out)["holds"]
+    rest = "Ethos_U55_High_End_Embedded, Shared_Sram, Performance"
+    assert err.endswith(
+        "error[E496]: base.json must have one of the versions that are compared, and has none: "
+        f"compared is digits.tflite, ethos-u55-64, {rest}; it has digits.tflite, ethos-u55-128, "
+        f"{rest}\n"
+        "  rule --baseline\n"
+        "  help compare the model, accelerator and memory mode that it was written for, or write "
+        "it again with --write-baseline\n"
+    )
+    status, _, _ = run(*words, *other, "--baseline", "base.json", "--write-baseline", "base.json")
+    assert status == 1
+    assert run(*words, *other, "--baseline", "base.json")[0] == 0
+
+
+def test_long_names_leave_room_for_the_figures(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = f"{'a-network-as-they-are-called-' * 3}int8.tflite"
+    (here / name).write_bytes((here / "digits.tflite").read_bytes())
+    words = (*U55, "--accelerator-config", "ethos-u65-256", "--prove", "off", "--quiet")
+    _, out, _ = run("compare", name, "digits.tflite", *words)
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 112
+    assert lines[2].split()[:2] == ["...re-called-int8.tflite", "ethos-u55-128"]
+    assert "system" not in lines[1]  # it follows from the accelerator
+
+
+def test_names_that_would_be_one_are_not_shortened() -> None:
+    long = [f"{letter}{'-network' * 5}.tflite" for letter in "ab"]
+    assert short_models(long, 10) == long
+    assert short_models(long[:1], 10) == ["...etwork-network.tflite"]
 
 
 def test_markdown_is_the_answer(run: Run, here: Path) -> None:

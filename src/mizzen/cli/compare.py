@@ -287,10 +287,10 @@ def _diagnostics(compared: SideBySide) -> Iterator[Diagnostic]:
 
 def _costs(options: argparse.Namespace, configurations: list[Keywords], console: Console) -> Answer:
     """Say what each version costs, and what has grown since the baseline."""
-    from mizzen.analysis.comparison.growth import allowances_of, failures_of, notes_of
+    from mizzen.analysis.comparison.growth import allowances_of, failures_of, notes_of, unmatched
     from mizzen.files import write_files
     from mizzen.report.markdown import markdown
-    from mizzen.report.versions import growths, read_versions, versions_as_dict, versions_file
+    from mizzen.report.versions import growths, read_versions, versions_as_dict
 
     allowances = allowances_of(options.allow_growth)
     baseline = () if options.baseline is None else read_versions(Path(options.baseline))
@@ -304,24 +304,34 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
         )
     changes = growths(versions, baseline, allowances)
     text = versions_text(versions, width=console.table_width)
+    failures, notes = list(failures_of(changes)), list[Diagnostic]()
     if options.baseline is not None:
         text += "\n\n" + growth_text(changes, options.baseline, width=console.width)
-    files: dict[str, bytes] = {}
-    if options.write_baseline is not None:
-        files[options.write_baseline] = versions_file(versions)
-    if options.markdown is not None and options.markdown != STDOUT:
-        files[options.markdown] = markdown(changes).encode()
+        failures += unmatched(changes, baseline, options.baseline)
+        notes += notes_of(changes, options.baseline)
+    files = dict(_files(options, changes))
     write_files({Path(file): data for file, data in files.items()})
     if files:
         text += "\n\nWritten\n" + "\n".join(f"  {one_line(file)}" for file in files)
-    if options.markdown == STDOUT:
-        text = markdown(changes).rstrip("\n")
     return Answer(
         {**versions_as_dict(versions), "growth": _growth_data(changes)},
-        text,
-        failures=tuple(failures_of(changes)),
-        diagnostics=(*told, *(notes_of(changes, options.baseline) if options.baseline else ())),
+        markdown(changes).rstrip("\n") if options.markdown == STDOUT else text,
+        failures=tuple(failures),
+        diagnostics=(*told, *notes),
     )
+
+
+def _files(
+    options: argparse.Namespace, changes: Sequence[VersionGrowth]
+) -> Iterator[tuple[str, bytes]]:
+    """Return the files that are asked for, by their names."""
+    from mizzen.report.markdown import markdown
+    from mizzen.report.versions import versions_file
+
+    if options.write_baseline is not None:
+        yield options.write_baseline, versions_file([grown.version for grown in changes])
+    if options.markdown not in (None, STDOUT):
+        yield options.markdown, markdown(changes).encode()
 
 
 def _versions(

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.cli.layout import count, fields, named_table, share, size, table
+from mizzen.cli.layout import (
+    GAP,
+    NARROWEST_LAST_COLUMN,
+    count,
+    fields,
+    name_in,
+    named_table,
+    share,
+    size,
+    table,
+)
 from mizzen.escaping import one_line
 from mizzen.report.comparison import Outcome
 from mizzen.report.precision import BINS
@@ -63,24 +73,38 @@ def _row(layer: LayerComparison) -> tuple[str, ...]:
 
 
 def versions_text(versions: Sequence[Version], *, width: int) -> str:
-    """List versions side by side; what all of them share is said once."""
-    names = list(dict.fromkeys(name for version in versions for name in version.configuration))
-    values = {
-        name: {version.configuration[name] for version in versions if name in version.configuration}
-        for name in names
-    }
-    differing = [name for name in names if len(values[name]) > 1] or names[:1]
+    """List versions side by side, with what of their configurations tells them apart."""
+    differing = _telling(versions)
     headings = ("model", *(LABELS.get(name, name) for name in differing), *FIGURES)
-    lines = [
-        (
-            version.model,
-            *(version.configuration.get(name, "-") for name in differing),
-            *_figures(version),
-        )
+    cells = [
+        (*(version.configuration.get(name, "-") for name in differing), *_figures(version))
         for version in versions
     ]
+    columns = zip(headings[1:], *cells, strict=True)
+    room = width - len(GAP) - sum(len(GAP) + max(map(len, column)) for column in columns)
+    models = short_models([version.model for version in versions], room)
+    lines = [(model, *others) for model, others in zip(models, cells, strict=True)]
     right = tuple(range(1 + len(differing), len(headings)))
     return f"Costs (cycles are estimates)\n{wide(lines, headings=headings, right=right)}"
+
+
+def _telling(versions: Sequence[Version]) -> list[str]:
+    """Return the words of the configuration that differ and do not follow from others before."""
+    names = list(dict.fromkeys(name for version in versions for name in version.configuration))
+    telling = names[:1]
+    for name in names[1:]:
+        before = {tuple(map(version.configuration.get, telling)) for version in versions}
+        after = {tuple(map(version.configuration.get, (*telling, name))) for version in versions}
+        if len(after) > len(before):
+            telling.append(name)
+    return telling
+
+
+def short_models(models: Sequence[str], room: int) -> list[str]:
+    """Return models in `room` letters, their ends where they are longer; whole if those are one."""
+    short = {model: name_in(model, max(room, NARROWEST_LAST_COLUMN)) for model in models}
+    told_apart = len(set(short.values())) == len(short)
+    return [short[model] if told_apart else one_line(model) for model in models]
 
 
 LABELS = {"system_config": "system", "memory_mode": "memory mode"}

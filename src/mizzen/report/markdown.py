@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mizzen.escaping import markdown_code
 from mizzen.report.versions import OTHER, Growth, GrowthMeasure, LayerCost, VersionGrowth
+from mizzen.report.words import short_name
 
 HEADINGS = {
     GrowthMeasure.CYCLES: "cycles (estimated)",
@@ -66,7 +67,7 @@ def _layers(grown: VersionGrowth) -> Iterator[str]:
         was = "" if old is None else f"{old.cycles:,}"
         more = "" if old is None else f"{_more(layer, before):+,}"
         yield (
-            f"| {layer.index} | {markdown_code(_name(layer))} | {layer.device.value} | {was} | "
+            f"| {layer.index} | {_shown(_name(layer))} | {layer.device.value} | {was} | "
             f"{layer.cycles:,} | {more if more != '+0' else '0'} |"
         )
     was = "" if grown.before is None else f"{grown.before.other_cycles:,}"
@@ -76,7 +77,7 @@ def _layers(grown: VersionGrowth) -> Iterator[str]:
     )
     now = {_name(layer) for layer in grown.version.layers}
     for name in (name for name in before if name not in now):
-        yield f"| | {markdown_code(name)} | gone | {before[name].cycles:,} | | |"
+        yield f"| | {_shown(name)} | gone | {before[name].cycles:,} | | |"
     yield ""
     yield "</details>"
 
@@ -88,3 +89,7 @@ def _more(layer: LayerCost, before: dict[str, LayerCost]) -> int:
 
 def _name(layer: LayerCost) -> str:
     return f"{layer.kind} {layer.name or layer.index}"
+
+
+def _shown(name: str) -> str:
+    return markdown_code(short_name(name))

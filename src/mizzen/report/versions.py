@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.diagnostics import Device
 from mizzen.documents import Form, Syntax, content_of, parse
+from mizzen.report.compilation import SRAM
 
 if TYPE_CHECKING:
     from mizzen.report.file_formats import VersionKeys
@@ -35,6 +36,33 @@ FORM = Form(
 
 OTHER = "transfers of constants"
 """What of an inference's cycles belongs to no operator."""
+
+
+CONSTANTS = "constants"
+"""The area of what is only read, as it lies in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class AreaName:
+    """What an area holds and the memory that it lies in, as a baseline's keys have both."""
+
+    area: str
+    memory: str
+
+    @classmethod
+    def parse(cls, text: str) -> AreaName:
+        """Read one as `str` writes it."""
+        area, _, memory = text.rpartition(" in ")
+        return cls(area, memory)
+
+    @property
+    def is_flash(self) -> bool:
+        """Whether it is only read, and takes no SRAM."""
+        return self.area == CONSTANTS and self.memory != SRAM
+
+    def __str__(self) -> str:
+        """Return it as a key: ``arena in Sram``."""
+        return f"{self.area} in {self.memory}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +87,7 @@ class Version:
     sram_bytes       that the network needs at its peak
     flash_bytes      of what is only read and lies in memory that is not SRAM
     file_bytes       of the artifact
-    areas            bytes by what they hold: ``arena in Sram``
+    areas            bytes by what they hold, by `AreaName`: ``arena in Sram``
     peak             bytes alive in SRAM where the most is, by the names of tensors
     utilisation      multiply-accumulates of the NPU over what its array could have done, 0 to 1
     """
@@ -88,6 +116,20 @@ class Version:
     def other_cycles(self) -> int:
         """Cycles of what belongs to no operator of the model: transfers of constants."""
         return self.cycles - sum(layer.cycles for layer in self.layers)
+
+    @property
+    def areas_in_sram(self) -> dict[str, int]:
+        """What makes up `sram_bytes`."""
+        return {
+            named: size
+            for named, size in self.areas.items()
+            if AreaName.parse(named).memory == SRAM
+        }
+
+    @property
+    def areas_in_flash(self) -> dict[str, int]:
+        """What makes up `flash_bytes`."""
+        return {named: size for named, size in self.areas.items() if AreaName.parse(named).is_flash}
 
     @property
     def title(self) -> str:
@@ -206,9 +248,9 @@ def _where(measure: GrowthMeasure, before: Version, now: Version) -> Iterator[tu
         case GrowthMeasure.CYCLES:
             parts = [_layers(version) for version in (before, now)]
         case GrowthMeasure.SRAM:
-            parts = [{**version.areas, **version.peak} for version in (before, now)]
+            parts = [{**version.areas_in_sram, **version.peak} for version in (before, now)]
         case GrowthMeasure.FLASH:
-            parts = [dict(version.areas) for version in (before, now)]
+            parts = [version.areas_in_flash for version in (before, now)]
         case GrowthMeasure.CPU_OPERATORS:
             parts = [_on_cpu(version) for version in (before, now)]
         case GrowthMeasure.FILE:

@@ -127,6 +127,30 @@ def test_memory_that_grows_is_told_with_its_area(version: Version) -> None:
     assert failure.message.endswith(": arena in Sram +40, conv9 +24")
 
 
+def test_each_memory_names_what_lies_in_itself(version: Version) -> None:
+    assert sum(version.areas_in_sram.values()) == version.sram_bytes
+    assert sum(version.areas_in_flash.values()) == version.flash_bytes
+    areas = {name: size + 40 for name, size in version.areas.items()}
+    now = replace(version, sram_bytes=2080, flash_bytes=version.flash_bytes + 40, areas=areas)
+    sram, flash = failures_of(growths([now], [version], {}))
+    assert sram.message.endswith("to 2,080: arena in Sram +40, runtime in Sram +40")
+    assert flash.message.endswith(": constants in OffChipFlash +40")
+
+
+def test_joined_names_of_layers_are_shortened(version: Version) -> None:
+    layers = tuple(replace(layer, name=f"conv{layer.index};a;b") for layer in version.layers)
+    more = tuple(replace(layer, cycles=layer.cycles + 1) for layer in layers)
+    before = replace(version, layers=layers)
+    now = replace(version, layers=more, cycles=version.cycles + len(more))
+    changes = growths([now], [before], {})
+    (failure,) = failures_of(changes)
+    assert failure.message.endswith(
+        ": CONV_2D conv0 +1, CONV_2D conv1 +1, DEPTHWISE_CONV_2D conv2 +1 and 5 more"
+    )
+    assert "| `CONV_2D conv0` |" in markdown(changes)
+    assert ";a" not in markdown(changes)
+
+
 def test_what_shrinks_is_no_failure(version: Version) -> None:
     less = replace(version, cycles=1, sram_bytes=1, flash_bytes=1, file_bytes=1)
     assert growths([less], [version], {})[0].holds

@@ -50,6 +50,16 @@ def test_the_page_has_every_layer_and_the_figures(program: MeshProgram) -> None:
     assert f"{found.images_per_s:,.0f} images a second in 1 copy on " in render(page)
 
 
+def test_joined_names_leave_room_for_the_figures(program: MeshProgram) -> None:
+    (layer,) = program.network.layers
+    joined = replace(layer, name="conv/Relu6;batch_normalization;depthwise")
+    long = replace(program, network=replace(program.network, layers=(joined,)))
+    text = render(mesh_page(long, estimate(long), simulate(long, 1, keeps_activities=True)))
+    assert '<td class="wide">conv/Relu6</td>' in text
+    assert "conv/Relu6, image 0:" in text
+    assert "batch_normalization" not in text
+
+
 def test_the_timeline_has_every_activity(program: MeshProgram) -> None:
     simulated = simulate(program, IMAGES, keeps_activities=True)
     page = mesh_page(program, estimate(program), simulated)

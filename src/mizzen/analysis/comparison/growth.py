@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mizzen.diagnostics import Diagnostic, Severity, fail
-from mizzen.report.versions import Allowance, Growth, GrowthMeasure, VersionGrowth
+from mizzen.report.versions import Allowance, Growth, GrowthMeasure, Version, VersionGrowth
+from mizzen.report.words import short_name
 
 MOST_NAMED = 3
 """Layers or areas that a failure names."""
@@ -38,7 +39,7 @@ def allowances_of(text: str) -> dict[GrowthMeasure, Allowance]:
 
 
 def failures_of(versions: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
-    """Return an error for each measure that grew past its allowance: E484 for each measure."""
+    """Return an error for each measure that grew past its allowance: E484."""
     for grown in versions:
         for growth in grown.growths:
             if not growth.allowed:
@@ -48,7 +49,7 @@ def failures_of(versions: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
 def _failure(grown: VersionGrowth, growth: Growth) -> Diagnostic:
     measure, unit = growth.measure, growth.measure.unit
     percent = f" ({100 * growth.difference / growth.before:+.1f} %)" if growth.before else ""
-    named = ", ".join(f"{name} {more:+,}" for name, more in growth.where[:MOST_NAMED])
+    named = ", ".join(f"{short_name(name)} {more:+,}" for name, more in growth.where[:MOST_NAMED])
     rest = len(growth.where) - MOST_NAMED
     named += f" and {rest} more" if rest > 0 else ""
     where = f": {named}" if named else ""
@@ -62,8 +63,32 @@ def _failure(grown: VersionGrowth, growth: Growth) -> Diagnostic:
     )
 
 
+def unmatched(
+    versions: Sequence[VersionGrowth], baseline: Sequence[Version], path: str
+) -> Iterator[Diagnostic]:
+    """Return an error where the baseline has none of the versions: E496.
+
+    Nothing is held against anything then, so that no growth would ever be seen.
+    """
+    if any(grown.before is not None for grown in versions):
+        return
+    missing = [grown.version for grown in versions]
+    models = {version.model for version in missing}
+    nearest = sorted(baseline, key=lambda version: version.model not in models)
+    yield Diagnostic(
+        "E496",
+        f"{path} must have one of the versions that are compared, and has none: compared is "
+        f"{_titles(missing)}; it has {_titles(nearest)}",
+        rule="--baseline",
+        help="compare the model, accelerator and memory mode that it was written for, or write it "
+        "again with --write-baseline",
+    )
+
+
 def notes_of(versions: Sequence[VersionGrowth], path: str) -> Iterator[Diagnostic]:
-    """Return which versions the baseline does not have: W491."""
+    """Return which versions the baseline does not have beside others that it has: W491."""
+    if all(grown.before is None for grown in versions):
+        return
     for grown in versions:
         if grown.before is None:
             yield Diagnostic(
@@ -73,3 +98,10 @@ def notes_of(versions: Sequence[VersionGrowth], path: str) -> Iterator[Diagnosti
                 Severity.WARNING,
                 help="write the baseline again with --write-baseline",
             )
+
+
+def _titles(versions: Sequence[Version]) -> str:
+    if not versions:
+        return "nothing"
+    more = f" and {len(versions) - 1} more" if len(versions) > 1 else ""
+    return versions[0].title + more

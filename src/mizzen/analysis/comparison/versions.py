@@ -16,7 +16,7 @@ from mizzen.compiler.compile import TFLITE, compile_file, source_of
 from mizzen.diagnostics import Device, ProgressCallback
 from mizzen.report import CompileReport
 from mizzen.report.compilation import SRAM
-from mizzen.report.versions import LayerCost, Version
+from mizzen.report.versions import AreaName, LayerCost, Version
 
 if TYPE_CHECKING:
     from mizzen.report.cost import CostReport
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 ARTIFACTS = (".zip", ".pte", ".npz")
 """How the names of files end that are compiled already."""
-
-CONSTANTS = "constants"
-"""The area of what is only read, as it lies in the file."""
 
 NAMED = ("accelerator", "system_config", "memory_mode", "optimise")
 
@@ -71,6 +68,7 @@ def cost_of(
     cost, memory = cost_report(artifact), memory_report(artifact)
     layers = tuple(_operations(cost) if report is None else _layers(cost, report))
     macs = sum(operation.macs for operation in cost.operations)
+    areas = {AreaName(area.area, area.memory): area.used_bytes for area in memory.areas}
     return Version(
         model=memory.model,
         configuration=dict(configuration),
@@ -81,13 +79,9 @@ def cost_of(
         compiler_cycles=cost.compiler_cycles,
         utilisation=_utilisation(cost),
         sram_bytes=memory.by_memory.get(SRAM, 0),
-        flash_bytes=sum(
-            area.used_bytes
-            for area in memory.areas
-            if area.area == CONSTANTS and area.memory != SRAM
-        ),
+        flash_bytes=sum(size for name, size in areas.items() if name.is_flash),
         file_bytes=memory.file_bytes,
-        areas={f"{area.area} in {area.memory}": area.used_bytes for area in memory.areas},
+        areas={str(name): size for name, size in areas.items()},
         peak=_peak(memory),
         layers=layers,
     )

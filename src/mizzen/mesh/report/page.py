@@ -11,6 +11,7 @@ from mizzen.mesh.program.program import Compute, MeshProgram, RegionKind
 from mizzen.mesh.report.floor_plan import floor_plan
 from mizzen.mesh.simulation import Activity, Estimate, Simulated
 from mizzen.report.page import Bar, Facts, Lane, Note, Page, Section, Table, Timeline
+from mizzen.report.words import short_name
 
 SHOWN_ROWS = 100
 """Busiest elements, links and ports in a table; all of them are on the map."""
@@ -73,6 +74,7 @@ def _layers(program: MeshProgram, estimate: Estimate) -> Table:
         ("layer", "kind", "tiles", "elements", "longest tile (cycles)", "of the period"),
         tuple(_layer(program, estimate, layer, tiles) for layer, tiles in sorted(by_layer.items())),
         frozenset({5}),
+        wide=frozenset({0}),
     )
 
 
@@ -84,7 +86,8 @@ def _layer(
     seconds = longest / program.machine.kind_of(element).clock_hz
     elements = len({element for _, element in tiles})
     share = seconds / estimate.period_s
-    return layer.name, layer.kind.value, len(tiles), elements, longest, share
+    name = short_name(layer.name)
+    return name, layer.kind.value, len(tiles), elements, longest, share
 
 
 def _loads(machine: Machine, estimate: Estimate) -> Table:
@@ -141,7 +144,7 @@ def _timeline(program: MeshProgram, simulated: Simulated) -> Timeline:
 
 def _bar(program: MeshProgram, activity: Activity) -> Bar:
     layer = activity.layer
-    name = "copying" if layer is None else program.network.layers[layer].name
+    name = "copying" if layer is None else short_name(program.network.layers[layer].name)
     start, stop = activity.start_s * MICRO, activity.stop_s * MICRO
     title = f"{name}, image {activity.image}: {start:.2f} to {stop:.2f} us"
     return Bar(start, stop, activity.image, title)
