@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mizzen.cli.parser import help_texts
+from mizzen.cli.parser import VERBS, help_texts, name_of
 
 GOLDEN = Path(__file__).with_name("golden") / "help.txt"
 
@@ -23,3 +23,10 @@ def test_help_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     long = [line for text in help_texts().values() for line in text.split("\n") if len(line) > 80]
     assert not long
+
+
+def test_the_program_lists_every_verb_once() -> None:
+    listing = help_texts()["mizzen"]
+    for verb in VERBS:
+        lines = [line for line in listing.split("\n") if line.startswith(f"  {name_of(verb)} ")]
+        assert len(lines) == 1, name_of(verb)

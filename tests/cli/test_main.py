@@ -162,7 +162,24 @@ def test_a_closed_pipe_is_quiet() -> None:
 def test_help_and_version_give_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.endswith("\nmizzen 0.1.0\n")
+    assert main(["-V"]) == 0
+    assert capsys.readouterr().out.endswith("\nmizzen 0.1.0\nmizzen 0.1.0\n")
+
+
+@pytest.mark.parametrize("words", [[], ["compile"], ["mesh", "map"]])
+def test_the_word_help_explains_a_verb(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["help", *words]) == 0
+    asked = capsys.readouterr().out
+    assert main([*words, "--help"]) == 0
+    assert asked == capsys.readouterr().out
+    assert asked.startswith(" ".join(["usage: mizzen", *words]))
+
+
+def test_help_about_no_verb_says_which_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "compil"]) == 2
+    assert capsys.readouterr().err.endswith("\n  help did you mean compile?\n")
 
 
 def test_the_module_is_the_program() -> None:

@@ -1,4 +1,4 @@
-"""Say where every operator of a network would run, why, and whether it fits."""
+"""Report where each operator of a network runs, why, its cost, and the fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mizzen.report.memory import MemoryReport
 
 
-SUMMARY = "placement with reasons, costs and fixes; fit on the board; hazards of an artifact"
+SUMMARY = "where each operator runs, why, and what to change; fit on a board"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -55,22 +55,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--artifact",
         metavar="ARTIFACT",
-        help="instead of a model: what some compiler made, a .tflite, .zip or .pte, or Vela's raw "
-        ".npz; its command streams are read for hazards, its constants decoded, and it is run on "
-        "a few inputs: what cannot be run is not sound",
+        help="instead of a model: an artifact by any compiler, a .tflite, .zip, .pte or Vela's raw"
+        " .npz; checked for hazards and damaged constants, and run on a few inputs",
     )
     add_board_options(parser)
     parser.add_argument(
         "--sort",
         metavar="{cycles,macs,sram,utilisation}",
         choices=tuple(ORDERS),
-        help="list the layers by what they cost, not in the model's order",
+        help="the column to sort the layers by (default: the model's order)",
     )
     parser.add_argument(
         "--cliffs",
         action="store_true",
-        help="compile the layers that take most time again, each alone with a few channels more "
-        "and less, and say where they would cost the same or much less; for .tflite",
+        help="for .tflite: compile the slowest layers again, each alone, with a few channels more "
+        "and fewer; report where the cost jumps",
     )
     add_configuration_options(parser)
     add_budget_options(parser, max_cpu_ops=0)

@@ -1,9 +1,11 @@
-"""Compare a model with its reference layer by layer, or versions by cost.
+"""Three comparisons under one verb.
 
-One MODEL for one configuration is compiled, executed and held against the
-quantised reference; with --float, its quantised reference is held against the
-floating-point network. Several models, accelerators or memory modes, or a
-baseline, are compared by cycles and memory.
+mizzen compare MODEL
+    exactness: each layer of the compiled network beside the integer reference
+mizzen compare MODEL --float FLOAT
+    quantisation: each layer of the integer reference beside floating point
+mizzen compare MODEL MODEL...    or    mizzen compare MODEL --baseline FILE
+    cost: cycles and memory of versions, accelerators or memory modes
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.interface import Array, TensorInfo
     from mizzen.report.versions import Version, VersionGrowth
 
-SUMMARY = "layer by layer beside the reference; versions side by side; growth since a baseline"
+SUMMARY = "layers beside the reference or beside float; versions by cost"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "model",
         metavar="MODEL",
         nargs="+",
-        help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file; compared by cost also "
-        "artifacts",
+        help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file; for cost, an artifact too",
     )
     _add_exactness_options(parser)
     _add_float_options(parser)
@@ -52,43 +53,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_exactness_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("layer by layer (exit status 1 where an integer differs)")
+    group = parser.add_argument_group("layer by layer (exit status 1 if an integer differs)")
     group.add_argument(
         "--artifact",
         metavar="ARTIFACT",
-        help="what was compiled of MODEL before, by any compiler, instead of compiling it",
+        help="an artifact that any compiler made of MODEL; without it MODEL is compiled",
     )
     group.add_argument(
         "--input",
         metavar="[NAME=]FILE",
         nargs="+",
-        help="the inputs to compare on, as for `mizzen run` (default: made to tell)",
+        help="the inputs to compare on, as for `mizzen run` (default: generated)",
     )
     group.add_argument(
         "--inputs",
         metavar="N",
         type=positive_number,
-        help="how many inputs to make (default: 2 to 16, more for small networks)",
+        help="number of generated inputs (default: 2 to 16, more for small networks)",
     )
     group.add_argument(
-        "--seed", metavar="S", type=whole_number, help="of inputs that are made (default: 1)"
+        "--seed", metavar="S", type=whole_number, help="seed of generated inputs (default: 1)"
     )
     group.add_argument(
         "--run",
         metavar="N",
         type=positive_number,
-        help="inferences in a row from the initial state (default: 4 where the network keeps "
-        "state, else 1)",
+        help="consecutive inferences from the initial state (default: 4 for a network with state, "
+        "else 1)",
     )
 
 
 def _add_float_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("with the floating-point network")
+    group = parser.add_argument_group("beside the floating-point network")
     group.add_argument(
         "--float",
         metavar="NET",
         dest="floating",
-        help="the .tflite, .onnx or .pt2 that MODEL was quantised from: noise, errors and "
+        help="the .tflite, .onnx or .pt2 that MODEL was quantised from; lists noise, errors and "
         "saturation of each layer, the worst first",
     )
     group.add_argument(
@@ -101,30 +102,29 @@ def _add_float_options(parser: argparse.ArgumentParser) -> None:
         "--min-sqnr",
         metavar="DB",
         type=float,
-        help="exit status 1 where a layer has a lower signal to quantisation noise",
+        help="exit status 1 if a layer has a lower signal-to-quantisation-noise ratio",
     )
 
 
 def _add_cost_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("by cost (exit status 1 where something grew too much)")
+    group = parser.add_argument_group("by cost (exit status 1 if something grew too much)")
     group.add_argument(
         "--costs",
         action="store_true",
-        help="compare by cost; so it is by itself where there are several MODELs, accelerators or "
-        "memory modes, or one of the options below",
+        help="compare by cost; implied by several MODELs, accelerators or memory modes, and by the"
+        " options below",
     )
     group.add_argument(
         "--baseline",
         metavar="FILE",
-        help="fail where cycles, SRAM, flash, the file or the operators on the CPU grew since "
-        "this was written",
+        help="exit status 1 if cycles, SRAM, flash, the file or the operators on the CPU grew "
+        "since FILE was written",
     )
     group.add_argument(
         "--allow-growth",
         metavar="MEASURE=AMOUNT[,...]",
         default="",
-        help="by how much: cycles=2%%,sram=0,flash=1K,file=1K,cpu-operators=0 (default: nothing "
-        "may grow)",
+        help="growth to allow: cycles=2%%,sram=0,flash=1K,file=1K,cpu-operators=0 (default: none)",
     )
     group.add_argument(
         "--write-baseline", metavar="FILE", help="write the file that --baseline reads"
@@ -132,7 +132,7 @@ def _add_cost_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--markdown",
         metavar="FILE",
-        help="write a table for a pull request; - is stdout, in place of the answer",
+        help="write a table for a pull request; - is stdout, instead of the answer",
     )
 
 

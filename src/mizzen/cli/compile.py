@@ -1,6 +1,8 @@
-"""Compile a quantised TFLite network or PyTorch program, or a TOSA file.
+"""Compile a network for an NPU: quantised TFLite, ONNX or PyTorch, or TOSA.
 
-A floating-point network is quantised first, with --calibrate.
+The artifact is executed on a few inputs and compared with the integer
+reference before it is written. --calibrate quantises a floating-point network
+first.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from mizzen.report.cost import CostReport
     from mizzen.report.quantization import QuantizationReport
 
-SUMMARY = "quantised TFLite, ONNX, .pt2, TOSA -> artifact; placement and memory"
+SUMMARY = "TFLite, ONNX, .pt2 or TOSA -> artifact to flash; memory and cycles"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +42,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL", help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file"
     )
-    group = parser.add_argument_group("a floating-point MODEL")
+    group = parser.add_argument_group("for a floating-point MODEL")
     group.add_argument(
         "--calibrate",
         metavar="[NAME=]PATH",
         nargs="+",
-        help="quantise it with this data first, as `mizzen quantize MODEL --data PATH` does, which "
-        "also says what that costs and takes options",
+        help="quantise it with this data first; `mizzen quantize` does the same with options, and "
+        "reports the accuracy",
     )
     add_configuration_options(parser)
     add_budget_options(parser)
@@ -91,7 +93,7 @@ def quantised_here(report: QuantizationReport) -> Diagnostic:
         f"{report.model} was quantised first, with {count(report.samples, 'sample')} of "
         f"{report.data}: {report.activations} activations, ranges by {report.method}",
         Severity.NOTE,
-        help="`mizzen quantize` writes the quantised network, and says what that costs",
+        help="`mizzen quantize` writes the quantised network, and reports the accuracy",
     )
 
 

@@ -78,20 +78,20 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
         type=name_and_value,
         action="append",
         default=[],
-        help="an option that only one family of NPUs has; may be given several times",
+        help="an option of one NPU family only; may be given several times",
     )
     add_shape_option(group)
     group.add_argument(
         "--prove",
         metavar="{off,quick,thorough}",
         default=Effort.QUICK.value,
-        help="execute what was compiled on chosen inputs, and compare it with the integer "
-        "reference: on 4 to 16 of them, or on 64 (default: %(default)s)",
+        help="execute the artifact and compare it with the integer reference: quick on 4 to 16 "
+        "inputs, thorough on 64 (default: %(default)s)",
     )
     group.add_argument(
         "--allow-inexact",
         action="store_true",
-        help="leave operators on the NPU that the compiler gets wrong, with a warning",
+        help="leave operators on the NPU whose results differ from the reference, with a warning",
     )
     _add_generator_options(parser)
 
@@ -103,9 +103,8 @@ def add_shape_option(group: Options) -> None:
         metavar="NAME=N[,N...]",
         action="append",
         default=[],
-        help="for ONNX: the shape of an input, or an extent by its name, that the network leaves "
-        "open, for instance input=1,3,96,96 or batch=1; may be given several times (default: a "
-        "batch of 1)",
+        help="for ONNX: an open dimension by its name, batch=1, or an input's whole shape, "
+        "input=1,3,96,96; may be given several times (default: a batch of 1)",
     )
 
 
@@ -144,21 +143,20 @@ def _add_machine_options(group: Options, action: str) -> None:
         metavar="FILE",
         action="append",
         help="for Ethos-U: vela.ini with system configurations and memory modes, your own or a "
-        "bundled one; several are read as one, later values over earlier ones "
-        "(default: Arm/vela.ini)",
+        "bundled one; of several files the later override the earlier (default: Arm/vela.ini)",
     )
     group.add_argument(
         "--system-config",
         metavar="NAME",
-        help="for Ethos-U: section of the file that describes clock, memories and their speeds "
-        "(default: one that suits the accelerator)",
+        help="for Ethos-U: section of vela.ini with the clock and the memories' speeds (default: "
+        "by accelerator)",
     )
     group.add_argument(
         "--memory-mode",
         metavar="NAME",
         action=action,
-        help="for Ethos-U: section of the file that says which memory holds what "
-        "(default: one that suits the accelerator)",
+        help="for Ethos-U: section of vela.ini that assigns constants and arena to memories "
+        "(default: by accelerator)",
     )
 
 
@@ -167,8 +165,8 @@ def _add_cache_option(group: Options) -> None:
         "--arena-cache-size",
         metavar="BYTES",
         type=size_in_bytes,
-        help="SRAM the compiler may plan with, instead of the memory mode's or, for Ethos-N, the "
-        "variant's; 384K means KiB",
+        help="SRAM that the compiler may use, as 384K for KiB (default: by memory mode or, for "
+        "Ethos-N, by variant)",
     )
 
 
@@ -178,13 +176,13 @@ def _add_generator_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--generator",
         metavar="{own,vela,best}",
-        help="for Ethos-U: whose code it is: Mizzen's own; that of Arm's Vela, which TFLite and "
-        "TOSA files may have; or that of the better of both (default: own)",
+        help="for Ethos-U: who writes the code: own is Mizzen; vela is Arm's compiler, for TFLite "
+        "and TOSA; best compiles with both and keeps the better (default: own)",
     )
     group.add_argument(
         "--search",
         metavar="{fast,thorough}",
-        help="how long to look for a schedule of Mizzen's own (default: fast)",
+        help="how long Mizzen searches for a schedule (default: fast)",
     )
 
 
@@ -218,7 +216,7 @@ def add_budget_options(parser: argparse.ArgumentParser, *, max_cpu_ops: int | No
         "--sram-budget",
         metavar="BYTES",
         type=size_in_bytes,
-        help="SRAM that the network may need at its peak; 384K means KiB",
+        help="most SRAM that the network may need at its peak, as 384K for KiB",
     )
     group.add_argument(
         "--max-cpu-ops",

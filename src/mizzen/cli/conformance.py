@@ -1,4 +1,4 @@
-"""Run networks of one operator through a compiler; compare with the kernels."""
+"""Compile networks of one operator each; compare their results with the kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mizzen.conformance.table import Finding
     from mizzen.conformance.verdict import Row
 
-SUMMARY = "operator by operator: is what a compiler makes exact?"
+SUMMARY = "which operators a compiler gets exactly right, and which not"
 INPUTS = 8
 
 
@@ -26,9 +26,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--compiler",
         choices=("vela", "vela-legacy", "own", "mizzen"),
         default="vela",
-        help="whose code is executed: Vela's compiled core; its deprecated core in Python, "
-        "which Vela runs with --debug-force-legacy-core; Mizzen's own rules, unproved; or "
-        "what `mizzen compile` makes (default: %(default)s)",
+        help="the compiler to judge: Vela's compiled core; its deprecated core in Python "
+        "(--debug-force-legacy-core); Mizzen's own rules, unproved; or `mizzen compile` "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--accelerator-config",
@@ -42,14 +42,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="OP[,OP...]",
         type=names_list,
         default=(),
-        help="only these types of operators, for instance CONV_2D (default: every one)",
+        help="types of operators, for instance CONV_2D (default: all)",
     )
     parser.add_argument(
         "--type",
         metavar="TYPE[,TYPE...]",
         type=names_list,
         default=(),
-        help="only data of these types, for instance int16 (default: every one)",
+        help="data types, for instance int16 (default: all)",
     )
     parser.add_argument(
         "--inputs",

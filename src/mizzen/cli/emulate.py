@@ -35,15 +35,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "firmware",
         metavar="FIRMWARE",
-        help="an ELF executable for Cortex-M; or an artifact, which firmware that is built already "
-        "runs, and compares with what it gives on the host",
+        help="an ELF executable for Cortex-M; or an artifact, which a bundled firmware runs and "
+        "compares with the host's result",
     )
     parser.add_argument(
         "--input",
         metavar="[NAME=]FILE",
         nargs="+",
         default=(),
-        help="of an artifact, as `mizzen run` takes it (default: one inference of zeros)",
+        help="inputs of an artifact, as for `mizzen run` (default: one inference of zeros)",
     )
     parser.add_argument(
         "--board",
@@ -67,20 +67,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--inject",
         choices=FAULTS,
         metavar="FAULT",
-        help="what the NPU is to do wrong whenever it is started: %(choices)s",
+        help="fault to inject at every start of the NPU: %(choices)s",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=seconds,
         default=60.0,
-        help="time that the run may take, by the clock (default: %(default)g)",
+        help="time limit of the run in wall-clock seconds (default: %(default)g)",
     )
     parser.add_argument(
         "--marker",
         metavar="TEXT",
         default="mizzen: ok",
-        help="the line by which the firmware says that all is well (default: %(default)r)",
+        help="the line that the firmware prints on success (default: %(default)r)",
     )
     parser.add_argument(
         "--trace", metavar="FILE", help="write the accesses of the NPU's registers as JSON"

@@ -1,4 +1,4 @@
-"""Measure accuracy: a data set through the simulated NPU, judged by its labels."""
+"""Measure the accuracy of an artifact on a data set, on the simulated NPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mizzen.workers import use_one_thread
 if TYPE_CHECKING:
     from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
 
-SUMMARY = "accuracy of the compiled network on a data set"
+SUMMARY = "accuracy of an artifact on a data set"
 LARGEST_TABLE = 20
 """Classes of which the terminal shows every pair; the JSON document has all of them always."""
 
@@ -34,7 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         required=True,
         help="the samples: a .npz with an array for each input (and the labels), a .npy, or a "
-        "folder of .npy, .bin, .wav or image files; real numbers are quantised as the input is",
+        "folder of .npy, .bin, .wav or image files; floats are quantised with the input's "
+        "scale and zero point",
     )
     parser.add_argument(
         "--labels",
@@ -51,12 +52,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference",
         metavar="NET",
-        help="a .tflite, .onnx or .pt2 that is given the same data, for instance the float "
-        "network: its metrics, and how far the artifact agrees (metric same-class); labels need "
-        "not be there then",
+        help="a .tflite, .onnx or .pt2 to run on the same data, for instance the float network; "
+        "reports its metrics and how often both agree (same-class), which needs no labels",
     )
     parser.add_argument(
-        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+        "--accelerator-config", metavar="NAME", help="fail if the artifact is for another NPU"
     )
     add_form_options(parser)
     _add_judging_options(parser)
@@ -76,11 +76,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_judging_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is judged, and how")
+    group = parser.add_argument_group("metrics")
     group.add_argument(
         "--task",
         choices=("classes", "detection", "anomaly", "values"),
-        help="what the network is for (default: what suits the labels)",
+        help="the task of the network (default: by the labels)",
     )
     group.add_argument(
         "--metrics",
@@ -88,37 +88,35 @@ def _add_judging_options(parser: argparse.ArgumentParser) -> None:
         type=names_list,
         default=(),
         help="top1, top5 (any number), balanced, auc; accuracy of a detection; mean-error, "
-        "rms-error, largest-error; or your own as module:function, which is given outputs and "
-        "labels (default: those that suit the labels)",
+        "rms-error, largest-error; or your own module:function of outputs and labels "
+        "(default: by the labels)",
     )
-    group.add_argument(
-        "--output", metavar="NAME", help="the output that is judged (default: the first)"
-    )
+    group.add_argument("--output", metavar="NAME", help="the output to judge (default: the first)")
     group.add_argument(
         "--join",
         choices=("each", "mean", "highest", "last"),
-        help="which of a sample's several inferences is judged (default: their mean, in a stream "
-        "the last, or each where each has a label)",
+        help="how to judge a sample of several inferences (default: their mean; in a stream the "
+        "last; each, if each has a label)",
     )
     group.add_argument(
         "--streaming",
         action="store_true",
-        help="the inferences of a sample follow one another and the network's state goes on; "
-        "without it every inference starts anew",
+        help="keep the network's state from one inference of a sample to the next; without it "
+        "every inference starts anew",
     )
 
 
 def add_worker_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say who infers; the answer does not depend on them."""
-    group = parser.add_argument_group("who infers")
+    group = parser.add_argument_group("parallel processes")
     group.add_argument(
         "--jobs", metavar="N", type=positive_number, help="processes of this machine (default: 1)"
     )
     group.add_argument(
         "--ray",
         metavar="ADDRESS",
-        help="a Ray cluster (extra cluster), as many of its processors as --jobs says or it has; "
-        "'local' starts one on this machine",
+        help="a Ray cluster (extra cluster); uses --jobs processors of it, or all; 'local' starts "
+        "one on this machine",
     )
 
 

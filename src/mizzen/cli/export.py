@@ -1,4 +1,4 @@
-"""Make a project of an artifact: firmware that builds, runs it and compares."""
+"""Write a project for a board: firmware that builds and runs the artifact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mizzen.diagnostics import Diagnostic
     from mizzen.export import Project
 
-SUMMARY = "a project that builds, for a board's firmware"
+SUMMARY = "a project for a board's firmware that builds"
 RUNTIMES = ("c", "tflm", "executorch")
 CHECKOUTS = {
     "tflm": "tflite-micro",
@@ -45,23 +45,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--board",
         metavar="NAME",
         required=True,
-        help="corstone300, corstone310, corstone320, or the file .toml of a board of your own",
+        help="corstone300, corstone310, corstone320, or your own board's .toml file",
     )
     parser.add_argument(
         "--memory-mode",
         metavar="NAME",
-        help="where model and arena lie, as compiled; by default what the artifact's report says",
+        help="the memory mode that the artifact was compiled for (default: from its report)",
     )
     parser.add_argument(
         "--input",
         metavar="[NAME=]FILE",
         nargs="+",
         default=(),
-        help="an example, as `mizzen run` takes it: the firmware executes it, and compares the "
-        "outputs with those that the simulated NPU gives now",
+        help="an example, as for `mizzen run`: the firmware executes it, and compares its outputs "
+        "with those of the simulated NPU",
     )
     parser.add_argument(
-        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+        "--accelerator-config", metavar="NAME", help="fail if the artifact is for another NPU"
     )
     for name, title in CHECKOUTS.items():
         parser.add_argument(

@@ -39,15 +39,15 @@ def add_board_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--board",
         metavar="NAME|FILE.toml",
-        help="whether it fits this board, and what each memory has left: a board that is built in, "
-        "or a file of your own, which may inherit one; its NPU is the default accelerator",
+        help="check the fit on this board and report what each memory has left; a bundled board, "
+        "or your own .toml, which may inherit one; its NPU is the default accelerator",
     )
     parser.add_argument(
         "--clock",
         metavar="HZ",
         type=frequency,
-        help="clock of the NPU that times are told for, as 400M (default: the board's, else the "
-        "system configuration's)",
+        help="clock of the NPU for reported times, as 400M (default: the board's, else the system "
+        "configuration's)",
     )
 
 

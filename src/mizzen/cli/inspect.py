@@ -1,4 +1,4 @@
-"""Show what an artifact holds, or what lies between a network and its commands."""
+"""Show what an artifact holds, or how a network becomes commands (--between)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.steps import CpuStep, HostSide
     from mizzen.diagnostics import Diagnostic
 
-SUMMARY = "listing of the command stream, regions, memory map"
+SUMMARY = "what an artifact holds: commands, regions, memory map"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -37,23 +37,22 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hazards",
         action="store_true",
-        help="find accesses to memory whose order no wait and no block dependency guarantees, and "
-        "reads of what nothing wrote",
+        help="find memory accesses whose order no wait and no block dependency guarantees, and "
+        "reads of memory that nothing wrote",
     )
     parser.add_argument(
         "--why",
         action="store_true",
-        help="say for each operation of an Ethos-U stream which block, order of channels, layouts "
-        "and waits it has, what the next best block would cost, and of U55 and U65 the parts of "
-        "the shared buffer",
+        help="for Ethos-U, list each operation's block, traversal, layouts and waits, and the cost"
+        " of the next best block; on U55 and U65 also its use of the shared buffer",
     )
     parser.add_argument(
         "--between",
         metavar="STAGE[,STAGE...]",
-        help="show what Mizzen's own generator makes of a network for Ethos-U, after each of the "
-        "steps named: lower (its graph, and the operations of the NPU that it becomes), "
-        "arrange (which of these are done in another way, in stripes of rows if more memory is "
-        "needed than --arena-cache-size), schedule (blocks, layouts, addresses, transfers)",
+        help="for Ethos-U, show a network after each of these steps of Mizzen's generator: lower "
+        "(graph and NPU operations), arrange (operations that are changed, for instance into "
+        "stripes that fit --arena-cache-size), schedule (blocks, layouts, addresses, "
+        "transfers)",
     )
     add_system_options(
         parser, "of a network; with an artifact, --accelerator-config is the NPU it must be for"

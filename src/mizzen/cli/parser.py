@@ -33,31 +33,34 @@ from mizzen.cli import (
 )
 from mizzen.diagnostics import fail
 
+EVERYDAY = (check, compile, run, report, compare, export)
 VERBS = (
-    compile,
+    *EVERYDAY,
     quantize,
-    run,
     evaluate,
-    check,
-    compare,
     tune,
-    lower,
-    inspect,
-    report,
-    export,
     emulate,
-    conformance,
+    inspect,
+    lower,
     targets,
+    conformance,
 )
 GROUPS = (mesh,)
 """Verbs of two words: ``mizzen mesh map``."""
 
 DESCRIPTION = """\
 Compile networks for Arm Ethos-U and Ethos-N NPUs, and run the compiled
-command stream bit-exactly on this machine."""
+command stream bit-exactly on this machine.
+
+  mizzen compile net.tflite --accelerator-config ethos-u55-128
+  mizzen run output/net_vela.tflite --input samples.npy"""
 EPILOG = """\
-exit status: 0 what was asked holds, 1 it does not (over a budget), 2 the input
-or the command line is wrong, 3 a bug of Mizzen."""
+`mizzen help VERB` explains a verb.
+
+exit status: 0 what was asked holds, 1 it does not (a budget, a difference),
+2 the input or the command line is wrong, 3 a bug of Mizzen"""
+HELP = "help"
+"""``mizzen help compile`` is ``mizzen compile --help``."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -80,6 +83,34 @@ class Parser(argparse.ArgumentParser):
         raise fail("E200", f"the command line is wrong: {message}", help=f"{self.prog} --help")
 
 
+class Program(Parser):
+    """The parser of the whole command line, whose help lists the verbs in groups."""
+
+    def format_help(self) -> str:
+        """Return the help of the program."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        more = [verb for verb in (*VERBS, *GROUPS) if verb not in EVERYDAY]
+        for title, verbs in (("everyday verbs", EVERYDAY), ("more verbs", more)):
+            formatter.start_section(title)
+            formatter.add_arguments(
+                argparse.Action([], name_of(verb), metavar=name_of(verb), help=verb.SUMMARY)
+                for verb in verbs
+            )
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments(action for action in self._actions if action.option_strings)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
+def name_of(verb: ModuleType) -> str:
+    """Return the word that a verb is called by."""
+    return verb.__name__.rpartition(".")[2]
+
+
 def make_parser() -> Parser:
     """Make the parser of the whole command line."""
     return _make_parsers(VERBS)["mizzen"]
@@ -93,16 +124,16 @@ def help_texts() -> dict[str, str]:
 @cache
 def _make_parsers(modules: tuple[ModuleType, ...]) -> Mapping[str, Parser]:
     """Return the parsers of the program and of each verb; they keep nothing of what they parse."""
-    parser = Parser(prog="mizzen", description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument("--version", action="version", version=f"mizzen {__version__}")
+    parser = Program(prog="mizzen", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("-V", "--version", action="version", version=f"mizzen {__version__}")
     verbs = parser.add_subparsers(
         title="verbs", metavar="VERB", required=True, parser_class=Parser, prog="mizzen"
     )
-    parsers = {"mizzen": parser}
+    parsers: dict[str, Parser] = {"mizzen": parser}
     for verb in modules:
         _add_verb(verbs, verb, "mizzen", parsers)
     for group in GROUPS:
-        name = f"mizzen {group.__name__.rpartition('.')[2]}"
+        name = f"mizzen {name_of(group)}"
         group_parser = verbs.add_parser(
             name.rpartition(" ")[2],
             help=group.SUMMARY,
@@ -118,15 +149,13 @@ def _make_parsers(modules: tuple[ModuleType, ...]) -> Mapping[str, Parser]:
 
 
 def _add_verb(verbs: Any, verb: ModuleType, before: str, parsers: dict[str, Parser]) -> None:
-    name = verb.__name__.rpartition(".")[2]
+    name = name_of(verb)
     parser = verbs.add_parser(name, help=verb.SUMMARY, description=verb.__doc__)
     verb.add_options(parser)
     parser.add_argument(
         "--json", action="store_true", help="one JSON document on stdout, the rest on stderr"
     )
-    parser.add_argument(
-        "--quiet", action="store_true", help="on stderr nothing but warnings and errors"
-    )
+    parser.add_argument("--quiet", action="store_true", help="only warnings and errors on stderr")
     parser.set_defaults(module=verb)
     parsers[f"{before} {name}"] = parser
 
@@ -134,6 +163,8 @@ def _add_verb(verbs: Any, verb: ModuleType, before: str, parsers: dict[str, Pars
 def parse(words: Sequence[str]) -> argparse.Namespace:
     """Parse a command line that `normalise` gave. E200 if it is wrong, with what may be meant."""
     parsers = _make_parsers(VERBS)
+    if words[:1] == [HELP]:
+        words = [*words[1:], "--help"]
     path = _known_verb(parsers, [word for word in words if not word.startswith("-")])
     options, unknown = parsers["mizzen"].parse_known_args(words)
     if unknown:

@@ -1,8 +1,7 @@
 """Quantise a floating-point ONNX, TFLite or PyTorch file with your own data.
 
-The quantised file is of the same form, to be looked at, run and compiled like
-any other. What it costs is said: accuracy before and after where there are
-labels, and the noise of each layer.
+The result is a quantised file of the same format. Reported are the accuracy
+before and after, if there are labels, and the quantisation noise of each layer.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from mizzen.calibration.scheme import Scheme
     from mizzen.report.evaluation import Evaluation
 
-SUMMARY = "floating-point ONNX, TFLite, .pt2 and data -> quantised file; what it costs"
+SUMMARY = "floating-point ONNX, TFLite, .pt2 -> quantised file; accuracy"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -54,42 +53,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_scheme_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a network is quantised."""
-    group = parser.add_argument_group("how it is quantised")
+    group = parser.add_argument_group("quantisation")
     group.add_argument(
         "--calibration",
         choices=("minmax", "percentile", "entropy", "search"),
-        help="what is a tensor's range: all numbers that came, those without outliers, those "
-        "whose distribution changes least (ONNX), those with the least error (PyTorch) (default: "
-        "minmax; PyTorch: search)",
+        help="how a tensor's range is found: minmax of all values; percentile, without outliers; "
+        "entropy, least change of the distribution (ONNX); search, least error (PyTorch) "
+        "(default: minmax; PyTorch: search)",
     )
     group.add_argument(
         "--activation-type",
         choices=("int8", "int16"),
         default="int8",
-        help="integers of activations; weights have 8 bits (default: %(default)s)",
+        help="type of activations; weights are int8 (default: %(default)s)",
     )
     group.add_argument(
         "--keep-float",
         metavar="NODE",
         action="append",
         default=[],
-        help="an operator that stays in floating point, by its name, its output or its number; may "
-        "be given several times",
+        help="an operator to keep in floating point, by its name, its output or its number; may be"
+        " given several times",
     )
     group.add_argument(
         "--cut",
         metavar="NODE",
         action="append",
         default=[],
-        help="an operator that the network ends with, for instance in front of the decoding of "
-        "boxes; may be given several times",
+        help="an operator to end the network at, for instance before the decoding of boxes; may be"
+        " given several times",
     )
     group.add_argument(
         "--samples",
         metavar="N",
         type=positive_number,
         default=256,
-        help="how many samples calibrate, evenly apart (default: %(default)s, or all)",
+        help="number of calibration samples, taken at equal distances (default: %(default)s, or "
+        "all)",
     )
 
 
@@ -104,7 +104,7 @@ def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
         "--test",
         metavar="[NAME=]PATH",
         nargs="+",
-        help="other data, with labels, to measure accuracy with (default: what calibrates)",
+        help="other data, with labels, to measure accuracy on (default: the calibration data)",
     )
     group.add_argument(
         "--classes",
@@ -114,7 +114,7 @@ def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--task",
         choices=("classes", "detection", "anomaly", "values"),
-        help="what the network is for (default: what suits the labels)",
+        help="the task of the network (default: by the labels)",
     )
     group.add_argument(
         "--metrics", metavar="METRIC[,METRIC...]", type=names_list, default=(),
@@ -126,8 +126,8 @@ def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
         type=condition,
         action="append",
         default=[],
-        help="what a metric of the quantised network must reach, else the exit status is 1: "
-        "top1=0.9, or same-class=0.98 without labels",
+        help="least value of a metric of the quantised network, else exit status 1: top1=0.9, or "
+        "same-class=0.98 without labels",
     )
     group.add_argument(
         "--at-most",
@@ -135,7 +135,7 @@ def _add_accuracy_options(parser: argparse.ArgumentParser) -> None:
         type=condition,
         action="append",
         default=[],
-        help="what a metric must not exceed",
+        help="largest value of a metric, else exit status 1",
     )
 
 

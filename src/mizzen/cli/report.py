@@ -1,4 +1,4 @@
-"""Write a page about an artifact: layers, time, memory, configuration, commands."""
+"""Write an HTML page about an artifact: layers, time, memory, commands."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="FILE", help="the page (default: ARTIFACT's name with .html)"
     )
     parser.add_argument(
-        "--signature", metavar="NAME", help="the page of a signature instead of the main subgraph"
+        "--signature", metavar="NAME", help="report on a signature instead of the main subgraph"
     )
     parser.add_argument(
         "--evaluation",
         metavar="FILE",
-        help="what `mizzen evaluate --json` wrote, for a section on accuracy",
+        help="output of `mizzen evaluate --json`; adds a section on accuracy",
     )
     files = parser.add_argument_group("files for other tools")
     files.add_argument(

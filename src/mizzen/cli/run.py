@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-SUMMARY = "executes the compiled command stream; writes outputs"
+SUMMARY = "executes an artifact's command stream on this machine"
 LONGEST_FILE_NAME = 128
 SHOWN_VALUES = 10
 PART = 64
@@ -54,8 +54,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         help="one .npy, .bin, image or 16-bit .wav file, or a folder of them, for each input, in "
-        "the inputs' order or by name, or a .npz with all of them; a leading axis of N makes a "
-        "batch of N inferences, and so do N files; real numbers are quantised as the input is",
+        "order or by name; or a .npz with all inputs; a leading axis of N, or N files, make a"
+        " batch of N inferences; floats are quantised with the input's scale and zero point",
     )
     parser.add_argument(
         "--signature",
@@ -65,10 +65,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="do not run a stream with hazards: what `mizzen inspect --hazards` finds",
+        help="refuse a stream with hazards, those of `mizzen inspect --hazards`",
     )
     parser.add_argument(
-        "--accelerator-config", metavar="NAME", help="the NPU that the artifact must be for"
+        "--accelerator-config", metavar="NAME", help="fail if the artifact is for another NPU"
     )
     add_form_options(parser)
     add_output_option(parser, "one .npy file for each output")

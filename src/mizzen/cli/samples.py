@@ -16,12 +16,12 @@ FRONT_END_HOP = 320
 
 def add_form_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for images, sound and raw files."""
-    group = parser.add_argument_group("how files become the input's numbers")
+    group = parser.add_argument_group("how files are read")
     group.add_argument(
         "--resize",
         choices=("stretch", "crop", "fit"),
-        help="images of another size: stretched, covered and cropped, or fitted with black around "
-        "(bilinear; default: refused)",
+        help="images of another size: stretched, cropped to cover, or fitted with black borders, "
+        "all bilinear (default: refused)",
     )
     group.add_argument(
         "--mean",
@@ -39,7 +39,7 @@ def add_form_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--layout",
         choices=("NHWC", "NCHW"),
-        help="images: where the input has its channels (default: what its shape says)",
+        help="images: layout of the input (default: by its shape)",
     )
     group.add_argument(
         "--features",
@@ -50,20 +50,22 @@ def add_form_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--front-end",
         metavar="NET.tflite",
-        help="recordings: features by a network that takes a frame of 16-bit samples at a time",
+        help="recordings: a network that computes the features of one frame of 16-bit samples at a"
+        " time",
     )
     group.add_argument(
         "--hop",
         metavar="SAMPLES",
         type=positive_number,
         default=FRONT_END_HOP,
-        help="recordings: from one frame of the front-end to the next (default: %(default)s)",
+        help="recordings: samples from one frame of the front-end to the next (default: "
+        "%(default)s)",
     )
     group.add_argument(
         "--raw-type",
         choices=("uint8", "int8", "int16", "float32"),
-        help="what .bin files hold, little-endian; uint8 for another input is pixels (default: "
-        "the input's type)",
+        help="type of the numbers in .bin files, little-endian; uint8 for an input of another type"
+        " means pixels (default: the input's type)",
     )
 
 

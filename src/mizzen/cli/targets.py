@@ -15,7 +15,7 @@ from mizzen.diagnostics import fail
 if TYPE_CHECKING:
     from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
 
-SUMMARY = "what each NPU supports, from Mizzen's own tables"
+SUMMARY = "accelerators, memory modes, supported operators"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,13 +23,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="vela.ini whose system configurations and memory modes are listed "
-        "(default: every bundled one)",
+        help="the vela.ini to list (default: all bundled ones)",
     )
     parser.add_argument(
         "--operator",
         metavar="TYPE",
-        help="only what an operator must keep to for the NPU, for instance CONV_2D",
+        help="list the limits of one type of operator only, for instance CONV_2D",
     )
 
 

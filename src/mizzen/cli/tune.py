@@ -1,4 +1,4 @@
-"""Search for fewer cycles or less memory; what is computed stays the same."""
+"""Search for fewer cycles or less memory. The network's results stay the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mizzen.escaping import one_line
 if TYPE_CHECKING:
     from mizzen.report.tuning import Candidate, Choice, TuningReport
 
-SUMMARY = "search for fewer cycles or less memory, all proved"
+SUMMARY = "search for fewer cycles or less memory, with the same results"
 
 OBJECTIVES = {"cycles": "cycles", "sram": "SRAM", "flash": "constants"}
 """What there may be least of, in the words of the option and of the table."""
@@ -46,27 +46,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--objective",
         choices=tuple(OBJECTIVES),
         default="cycles",
-        help="what to want the least of: cycles with no more of any memory than without the "
-        "search, or SRAM or flash with at most 1 %% more cycles (default: %(default)s)",
+        help="what to minimise: cycles, with no more memory than before the search; or SRAM or "
+        "flash, with at most 1 %% more cycles (default: %(default)s)",
     )
     group.add_argument(
         "--sram-budget",
         metavar="BYTES",
         type=size_in_bytes,
-        help="take the best that needs no more SRAM than this, what the runtime keeps included, "
-        "whatever else it needs; exit status 1 if nothing does; 384K means KiB",
+        help="most SRAM of the result, with the runtime's part, as 384K for KiB; exit status 1 if "
+        "nothing fits",
     )
     group.add_argument(
         "--jobs",
         metavar="N",
         type=positive_number,
-        help="compilations at once (default: the processors that there are)",
+        help="parallel compilations (default: the number of processors)",
     )
     group.add_argument(
         "--budget-seconds",
         metavar="N",
         type=positive_number,
-        help="begin nothing new after this time, but proofs of what was found",
+        help="time limit of the search; proofs of its results come after it",
     )
     add_configuration_options(parser)
     add_output_option(parser, "the chosen artifact, its report and, for Ethos-U, Vela's summary")

@@ -1,8 +1,7 @@
 """Networks on many processing elements: mapped, checked, executed, shown.
 
-`map` makes a program of a network and a machine: what each element has in its
-memory, computes, receives and sends. The others take the program, whatever made
-it: they know no mapper.
+`map` makes a program from a network and a machine: what each element stores,
+computes, receives and sends. The other verbs take that program.
 """
 
 from mizzen.cli.mesh import check, export, inspect, map, report, run

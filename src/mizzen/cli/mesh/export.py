@@ -20,7 +20,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument("program", metavar="PROGRAM", help="a file that mizzen mesh map wrote")
     parser.add_argument(
-        "--element", metavar="N", type=int, help="its index (default: the first with a program)"
+        "--element",
+        metavar="N",
+        type=int,
+        help="the element's index (default: the first with a program)",
     )
     parser.add_argument(
         "--images",

@@ -39,8 +39,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--machine",
         metavar="NAME",
         required=True,
-        help="spinnaker2-48, spinnaker2-1, simba36, grid4x4, hetero, ethos-u55-16, one, or the "
-        "file .toml of a machine of your own",
+        help="spinnaker2-48, spinnaker2-1, simba36, grid4x4, hetero, ethos-u55-16, one, or your "
+        "own machine's .toml file",
     )
     parser.add_argument(
         "--replicas",
@@ -53,28 +53,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     given.add_argument(
         "--assignment",
         metavar="FILE",
-        help="layers on elements, whole or in part, as TOML or JSON; the rest is searched for",
+        help="a TOML or JSON file that places layers on elements, all or some; Mizzen places the "
+        "rest",
     )
     given.add_argument(
         "--tiles",
         metavar="FILE",
-        help="an element for each tile from a mapper of your own, as JSON or a METIS partition",
+        help="your own mapper's result, an element for each tile, as JSON or a METIS partition",
     )
     parser.add_argument(
         "--tile-graph",
         metavar="FILE",
-        help="write the tiles with their costs and messages for a mapper of your own: JSON, or a "
-        "METIS graph where the name ends with .graph",
+        help="write the tiles with their costs and messages for your own mapper: JSON, or a METIS "
+        "graph if the name ends with .graph",
     )
     parser.add_argument(
         "--dead",
         metavar="PERCENT",
         type=_percent,
         default=0.0,
-        help="share of elements and links that do not work, drawn by the seed (default: none)",
+        help="percentage of elements and links that do not work, chosen by the seed (default: "
+        "none)",
     )
     parser.add_argument(
-        "--seed", metavar="N", type=int, default=0, help="of all draws (default: %(default)s)"
+        "--seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="seed of every random choice (default: %(default)s)",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the programs (default: NETWORK-MACHINE.mesh)"

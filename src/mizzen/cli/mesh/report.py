@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trace",
         metavar="FILE",
-        help="what elements do as JSON for Perfetto, which --images needs",
+        help="timeline of the elements as JSON for Perfetto; needs --images",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the page (default: PROGRAM's name with .html)"

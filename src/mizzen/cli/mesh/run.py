@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive_number,
         default=4,
-        help="random inputs, where none are given (default: %(default)s)",
+        help="number of random inputs, if --input gives none (default: %(default)s)",
     )
     parser.add_argument(
         "--engine", choices=ENGINES, default="in-process", help="(default: %(default)s)"
@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=positive_number,
         default=2,
-        help="of an engine with several (default: %(default)s)",
+        help="worker processes, for the engines that have them (default: %(default)s)",
     )
     parser.add_argument(
         "--compare",
