@@ -1,0 +1,76 @@
+"""Sentences of README, tutorial, how-tos and explanations are short, in the field's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from .words import INSTEAD
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("how-to/**/*.md")),
+    *sorted(DOCS.glob("explanation/*.md")),
+]
+MEDIAN_WORDS = 20
+MOST_WORDS = 45
+FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+LIST_ITEM = re.compile(r"(?:[-*]|\d+\.)\s+")
+RULE = re.compile(r"[|\s:-]+")
+WORD = re.compile(r"\w[\w'.,%-]*")
+END = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\d\"(])")
+
+
+def blocks(markdown: str) -> Iterator[tuple[bool, str]]:
+    """Yield paragraphs, list items (False) and cells of tables (True), as the reader sees them."""
+    lines: list[str] = []
+    for line in [*FENCED.sub("", markdown).splitlines(), ""]:
+        text = line.strip()
+        item = LIST_ITEM.match(text)
+        if (not text or text[0] in "#|!" or item) and lines:
+            yield False, " ".join(lines)
+            lines.clear()
+        if text.startswith("|"):
+            if not RULE.fullmatch(text):
+                yield from ((True, cell.strip()) for cell in re.split(r"(?<!\\)\|", text) if cell)
+        elif text and text[0] not in "#!":
+            lines.append(text[item.end() :] if item else text)
+
+
+def sentences(block: str) -> list[str]:
+    """Split a block into sentences; code is one word, links are their texts."""
+    plain = re.sub(r"`[^`]*`", "code", LINK.sub(r"\1", block)).replace("*", "")
+    return [part for part in END.split(plain) if part]
+
+
+def words(sentence: str) -> int:
+    return len(WORD.findall(sentence))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_sentences_are_short(page: Path) -> None:
+    parts = list(blocks(page.read_text()))
+    prose = [text for cell, block in parts if not cell for text in sentences(block)]
+    long = [text for _, block in parts for text in sentences(block) if words(text) > MOST_WORDS]
+    assert not long
+    assert median(map(words, prose)) <= MEDIAN_WORDS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_turn_is_used_that_readers_stumbled_over(page: Path) -> None:
+    stumbles = [
+        f"{match[0]!r} ({instead}) in: {text}"
+        for _, block in blocks(page.read_text())
+        for text in sentences(block)
+        for pattern, instead in INSTEAD.items()
+        for match in re.finditer(pattern, text, re.IGNORECASE)
+    ]
+    assert not stumbles, "\n".join(stumbles)
