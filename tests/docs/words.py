@@ -33,5 +33,5 @@ INSTEAD = {
     r"\bgoes? without\b": "needs no",
     r"\bnot one (differs|output)\b": "no output differs",
     r"\bturns out\b|\bof late\b|\bby and by\b": "leave it out",
-    r"(^|[.:] )What [^?]*\.$": "name the thing, not `what ... is`",
+    r"^what [^?]*\.$": "name the thing, not `what ... is`",
 }
