@@ -66,15 +66,12 @@ _HOME = {
 
 
 def run(
-    artifact: str | Path, *arrays: npt.NDArray[Any], accelerator: str | None = None
+    artifact: str | Path | bytes, *arrays: Any, accelerator: str | None = None, **named: Any
 ) -> npt.NDArray[Any] | tuple[npt.NDArray[Any], ...]:
-    """Load an artifact and infer a batch: `load(artifact, accelerator).run(*arrays)`.
-
-    An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`.
-    """
+    """Load an artifact and infer a batch: `load(artifact, accelerator).run(*arrays, **named)`."""
     from mizzen.artifact.loading import load
 
-    return load(artifact, accelerator).run(*arrays)
+    return load(artifact, accelerator).run(*arrays, **named)
 
 
 def _drawn(thing: object) -> str | None:

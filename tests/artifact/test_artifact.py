@@ -157,7 +157,7 @@ class TestForms:
             two.run(random((1, 4, 6)))
         assert str(caught.value) == (
             "error[E711]: the network takes 2 inputs ('a', 'b'), not 1\n"
-            "  help give one array for each input, in this order"
+            "  help give one array for each input, in this order or by name"
         )
 
     def test_a_wrong_shape(self, two: Artifact) -> None:
@@ -165,13 +165,52 @@ class TestForms:
             two.run(random((1, 4, 7)), random((1, 4, 6)))
         assert str(caught.value) == (
             "error[E712]: input 'a' must be of shape [N, 4, 6] or [N, 1, 4, 6], not [1, 4, 7]\n"
-            "  help N counts inferences; quantise real numbers with the input's scale and zero "
-            "point"
+            "  help N counts inferences; array.reshape() or array[None] may give this shape"
         )
 
     def test_a_wrong_type(self, two: Artifact) -> None:
-        with pytest.raises(MizzenError, match="input 'b' must be of type int8, not float64"):
-            two.run(random((1, 4, 6)), np.zeros((1, 4, 6)))
+        with pytest.raises(MizzenError) as caught:
+            two.run(random((1, 4, 6)), np.zeros((1, 4, 6), np.complex64))
+        assert str(caught.value) == (
+            "error[E712]: input 'b' must be of type int8, not complex64\n"
+            "  help give what the model was trained with, array.astype('int8')"
+        )
+
+    @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+    def test_real_numbers_are_quantised(self, two: Artifact, dtype: type) -> None:
+        """As the command line does, to nearest, ties away from zero, saturated."""
+        b = random((1, 4, 6), 2)
+        real = np.linspace(-400, 400, 24).reshape(1, 4, 6).astype(dtype)
+        quantization = two.inputs[0].quantization
+        assert quantization is not None
+        (scale,), (zero,) = quantization.scale, quantization.zero_point
+        steps = real.astype(np.float64) / scale
+        whole = np.clip(np.trunc(steps + np.copysign(0.5, steps)) + zero, -128, 127)
+        expected = two.run(whole.astype(np.int8), b)
+        assert all(map(np.array_equal, two.run(real, b), expected))
+
+    def test_wide_integers_are_what_they_are(self, two: Artifact) -> None:
+        a, b = random((1, 4, 6), 1), random((1, 4, 6), 2)
+        found = two.run(a.astype(np.int64), b.tolist())
+        assert all(map(np.array_equal, found, two.run(a, b)))
+        with pytest.raises(MizzenError, match=r"E208.*integers from -128 to 127, .*, not 200"):
+            two.run(np.full((1, 4, 6), 200), b)
+
+    def test_inputs_by_name(self, two: Artifact) -> None:
+        a, b = random((1, 4, 6), 1), random((1, 4, 6), 2)
+        expected = two.run(a, b)
+        assert all(map(np.array_equal, two.run(b=b, a=a), expected))
+        assert all(map(np.array_equal, two.run({"b": b, "a": a}), expected))
+        assert all(map(np.array_equal, two.run(b, a=a), expected))
+        assert all(map(np.array_equal, two.session().run(a=a, b=b), expected))
+
+    def test_a_name_that_no_input_has(self, two: Artifact) -> None:
+        with pytest.raises(MizzenError) as caught:
+            two.run(random((1, 4, 6)), c=random((1, 4, 6)))
+        assert str(caught.value) == (
+            "error[E711]: the network takes 2 inputs ('a', 'b'), not one called 'c'\n"
+            "  help give one array for each input, in this order or by name"
+        )
 
     def test_batches_that_differ(self, two: Artifact) -> None:
         with pytest.raises(MizzenError, match=r"same number of inferences.*not \[2, 3\]"):
@@ -282,6 +321,15 @@ class TestOutputs:
 
 
 class TestFiles:
+    def test_bytes_are_loaded_as_a_file_is(self, two: Artifact) -> None:
+        a, b = random((2, 4, 6), 1), random((2, 4, 6), 2)
+        loaded = mizzen.load(two.data, "ethos-u55-128")
+        assert loaded.name == "artifact.tflite"
+        assert all(map(np.array_equal, loaded.run(a, b), two.run(a, b)))
+        assert all(map(np.array_equal, mizzen.run(two.data, a, b=b), two.run(a, b)))
+        with pytest.raises(MizzenError, match=r"error.E113.: artifact\.tflite must be for"):
+            mizzen.load(two.data, "ethos-u65-256")
+
     def test_saved_and_loaded(self, two: Artifact, tmp_path: Path) -> None:
         path = tmp_path / "two_vela.tflite"
         two.save(path)

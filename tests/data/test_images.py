@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mizzen.artifact.fitting import fitted
 from mizzen.artifact.interface import TensorInfo
-from mizzen.data.fitting import fitted
 from mizzen.data.forms import Channels, ImageForm, Layout, Resize
 from mizzen.data.images import ImageReader, explained
 from mizzen.diagnostics import MizzenError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from mizzen.artifact.batching import Batch, arrange, batch_of, parts_of
+from mizzen.artifact.batching import Batch, arrange, batch_of, in_order, parts_of
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
@@ -104,15 +104,18 @@ class Artifact:
             self._views[key] = Artifact(data, self.name, contents, report, self.doubts, view)
         return self._views[key]
 
-    def run(self, *arrays: Array) -> Array | tuple[Array, ...]:
+    def run(self, *arrays: Any, **named: Any) -> Array | tuple[Array, ...]:
         """Infer a batch; each inference starts from the initial state.
 
         An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`; an
-        array of exactly the input's shape is one inference. Outputs come in the same form: one
-        array, or a tuple of several. Raises E711 to E713 for arrays that do not fit, E6xx for
-        faults of the NPU, E701 to E705 where the CPU's kernels fail.
+        array of exactly the input's shape is one inference. Tensors of PyTorch's are taken too.
+        Inputs come in order, by keyword, or in one dict by name. Real numbers for an input of
+        integers are quantised with its scale and zero point. Outputs come in the inputs' form: one
+        array, or a tuple of several, whose names are those of `outputs`. Raises E711 to E713 and
+        E208 for arrays that do not fit, E6xx for faults of the NPU, E701 to E705 where the CPU's
+        kernels fail.
         """
-        batch = batch_of(arrays, self.inputs)
+        batch = batch_of(in_order(arrays, named, self.inputs), self.inputs)
         return self._arranged(execute_in_parts(self.contents, batch), batch)
 
     @property
@@ -262,7 +265,9 @@ class Session:
         self._failed = False
         self._process = os.getpid()
 
-    def run(self, *arrays: Array, signature: str | None = None) -> Array | tuple[Array, ...]:
+    def run(
+        self, *arrays: Any, signature: str | None = None, **named: Any
+    ) -> Array | tuple[Array, ...]:
         """Infer once for every stream; arrays and outputs as for `Artifact.run`.
 
         Of several signatures any may be executed at each call: variables go on between them.
@@ -277,7 +282,8 @@ class Session:
                 help="start a session of the artifact in each process",
             )
         artifact = self._artifact if signature is None else self._artifact.signature(signature)
-        batch = batch_of(arrays, artifact.inputs, without_inputs=self._batch)
+        given = in_order(arrays, named, artifact.inputs)
+        batch = batch_of(given, artifact.inputs, without_inputs=self._batch)
         if batch.size != self._batch:
             raise fail(
                 "E713",

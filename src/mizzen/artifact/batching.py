@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.artifact.fitting import fitted, unsaid
+from mizzen.artifact.interface import TensorInfo
 from mizzen.diagnostics import MizzenError, fail
 
 Array = npt.NDArray[Any]
 Arrays = Sequence[Array]
-
-
-class Interface(Protocol):
-    """An input or output of a network."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the model."""
-        ...
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its shape for one inference."""
-        ...
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Its type."""
-        ...
 
 
 class Form(Enum):
@@ -59,23 +42,39 @@ class Batch:
         return Batch(stop - start, self.form, tuple(array[start:stop] for array in self.arrays))
 
 
-def batch_of(arrays: Arrays, inputs: Sequence[Interface], without_inputs: int = 1) -> Batch:
+def in_order(
+    arrays: Sequence[Any], named: Mapping[str, Any], inputs: Sequence[TensorInfo]
+) -> tuple[Any, ...]:
+    """Return arrays in the inputs' order, of which some came by name; a mapping alone has names.
+
+    Arrays without a name are those of the other inputs, in order. E711 for a name that no input
+    has, and where the numbers are not the same.
+    """
+    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+        arrays, named = (), {**arrays[0], **named}
+    names = [info.name for info in inputs]
+    unknown = [name for name in named if name not in names]
+    if unknown or len(arrays) + len(named) != len(inputs):
+        came = f"{len(arrays) + len(named)}" if not unknown else f"one called {unknown[0]!r}"
+        raise _other_inputs(inputs, came)
+    waiting = iter(arrays)
+    return tuple(named[name] if name in named else next(waiting) for name in names)
+
+
+def batch_of(arrays: Sequence[Any], inputs: Sequence[TensorInfo], without_inputs: int = 1) -> Batch:
     """Bring arrays into the form `[N, *shape]`; N is `without_inputs` for networks without inputs.
 
-    Raises E711 for a wrong number of arrays, E712 for a wrong shape or type, E713 for batches that
-    are empty or differ.
+    Arrays are NumPy's, PyTorch's tensors, or what NumPy makes arrays of. Real numbers for an input
+    of integers are quantised. Raises E711 for a wrong number of arrays, E712 for a wrong shape or
+    type, E713 for batches that are empty or differ, E208 for numbers that an input has no form of.
     """
     if len(arrays) != len(inputs):
-        names = ", ".join(repr(info.name) for info in inputs)
-        raise fail(
-            "E711",
-            f"the network takes {len(inputs)} inputs ({names}), not {len(arrays)}",
-            help="give one array for each input, in this order",
-        )
-    forms = [_form(array, info) for array, info in zip(arrays, inputs, strict=True)]
+        raise _other_inputs(inputs, str(len(arrays)))
+    given = [_array(value) for value in arrays]
+    forms = [_form(array, info) for array, info in zip(given, inputs, strict=True)]
     stacked = [
-        np.asarray(array).reshape(_size(array, form), *info.shape)
-        for array, form, info in zip(arrays, forms, inputs, strict=True)
+        _typed(array, info).reshape(_size(array, form), *info.shape)
+        for array, form, info in zip(given, forms, inputs, strict=True)
     ]
     sizes = {len(array) for array in stacked} or {without_inputs}
     if len(sizes) > 1 or 0 in sizes:
@@ -88,13 +87,31 @@ def batch_of(arrays: Arrays, inputs: Sequence[Interface], without_inputs: int = 
     return Batch(sizes.pop(), form, tuple(stacked))
 
 
+def _array(value: Any) -> Array:
+    """Return a value as an array: a tensor of PyTorch's without its gradient."""
+    detach = getattr(value, "detach", None)
+    return np.asarray(value if detach is None else detach().cpu())
+
+
+def _typed(array: Array, info: TensorInfo) -> Array:
+    """Return an array in the type of an input. E712 for one that is of another kind."""
+    own = fitted(array, info, unsaid)
+    if own.dtype != info.dtype:
+        raise fail(
+            "E712",
+            f"input {info.name!r} must be of type {info.dtype}, not {array.dtype}",
+            help=f"give what the model was trained with, array.astype({str(info.dtype)!r})",
+        )
+    return own
+
+
 def parts_of(batch: Batch, largest: int) -> list[Batch]:
     """Cut a batch into parts of at most so many inferences."""
     starts = range(0, batch.size, largest)
     return [batch.part(start, min(start + largest, batch.size)) for start in starts]
 
 
-def arrange(arrays: Arrays, outputs: Sequence[Interface], batch: Batch) -> list[Array]:
+def arrange(arrays: Arrays, outputs: Sequence[TensorInfo], batch: Batch) -> list[Array]:
     """Bring outputs `[N, *shape]` into the form in which the inputs came."""
     arranged: list[Array] = []
     for array, info in zip(arrays, outputs, strict=True):
@@ -108,10 +125,9 @@ def arrange(arrays: Arrays, outputs: Sequence[Interface], batch: Batch) -> list[
     return arranged
 
 
-def _form(array: Array, info: Interface) -> Form:
-    shape = np.shape(array)
-    if np.asarray(array).dtype != info.dtype:
-        raise _mismatch(info, f"of type {info.dtype}, not {np.asarray(array).dtype}")
+def _form(array: Array, info: TensorInfo) -> Form:
+    """Return how an array relates to one inference. E712 for another shape."""
+    shape = array.shape
     if shape == info.shape:
         return Form.ONE
     if info.shape[:1] == (1,) and len(shape) and shape[1:] == info.shape[1:]:
@@ -121,14 +137,19 @@ def _form(array: Array, info: Interface) -> Form:
     expected = f"[N, {', '.join(map(str, info.shape))}]"
     if info.shape[:1] == (1,):
         expected = f"[N{''.join(f', {extent}' for extent in info.shape[1:])}] or {expected}"
-    raise _mismatch(info, f"of shape {expected}, not {list(shape)}")
-
-
-def _mismatch(info: Interface, expected: str) -> MizzenError:
-    return fail(
+    raise fail(
         "E712",
-        f"input {info.name!r} must be {expected}",
-        help="N counts inferences; quantise real numbers with the input's scale and zero point",
+        f"input {info.name!r} must be of shape {expected}, not {list(shape)}",
+        help="N counts inferences; array.reshape() or array[None] may give this shape",
+    )
+
+
+def _other_inputs(inputs: Sequence[TensorInfo], came: str) -> MizzenError:
+    names = ", ".join(repr(info.name) for info in inputs)
+    return fail(
+        "E711",
+        f"the network takes {len(inputs)} inputs ({names}), not {came}",
+        help="give one array for each input, in this order or by name",
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Origins
 from mizzen.artifact.reading import contents_from
+from mizzen.artifact.saving import own_ending
 from mizzen.diagnostics import Diagnostic, Severity, fail, warn
 from mizzen.report import digest_of_other, read_sidecar, sidecar_path
 from mizzen.targets.families import family_for
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from mizzen.report import CompileReport
 
 
-def load(path: str | Path, accelerator: str | None = None) -> Artifact:
-    """Read an artifact: a compiled `.tflite`, one with nothing for an NPU, or Vela's raw `.npz`.
+def load(path: str | Path | bytes, accelerator: str | None = None) -> Artifact:
+    """Read an artifact, a file or its bytes: a compiled `.tflite`, one with nothing for an NPU, a
+    `.zip` or `.pte`, or Vela's raw `.npz`.
 
     `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
     not artifacts or are damaged, E113 for another accelerator, E210 for one that there is not.
@@ -28,7 +30,24 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
     """
     if accelerator is not None:
         family_for(accelerator)
-    source = Path(path)
+    artifact = (
+        artifact_of(path, f"artifact{own_ending(path)}")
+        if isinstance(path, bytes)
+        else _of_file(Path(path))
+    )
+    if accelerator is not None and artifact.accelerator not in (None, accelerator):
+        raise fail(
+            "E113",
+            f"{artifact.name} must be for {accelerator}, and was compiled for "
+            f"{artifact.accelerator}",
+            help=f"compile the network with --accelerator-config {accelerator}",
+        )
+    warn(artifact.doubts, above=0)
+    return artifact
+
+
+def _of_file(source: Path) -> Artifact:
+    """Read a file with the report beside it. E110 for one that cannot be read."""
     try:
         data = source.read_bytes()
     except OSError as error:
@@ -36,15 +55,7 @@ def load(path: str | Path, accelerator: str | None = None) -> Artifact:
     report = read_sidecar(source, data)
     origins = () if report is None else report.origins
     doubts = tuple(_doubts(source, data)) if report is None else ()
-    artifact = artifact_of(data, source.name, report, origins, doubts)
-    if accelerator is not None and artifact.accelerator not in (None, accelerator):
-        raise fail(
-            "E113",
-            f"{source.name} must be for {accelerator}, and was compiled for {artifact.accelerator}",
-            help=f"compile the network with --accelerator-config {accelerator}",
-        )
-    warn(artifact.doubts, above=0)
-    return artifact
+    return artifact_of(data, source.name, report, origins, doubts)
 
 
 def artifact_of(

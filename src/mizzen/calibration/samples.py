@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mizzen.artifact.fitting import fitted, unsaid
 from mizzen.calibration.seen import Sample
 from mizzen.data.columns import DataSet
-from mizzen.data.fitting import fitted
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -68,8 +68,4 @@ def _floats(array: Array, info: TensorInfo, name: str) -> Array:
             f"input {info.name} must have finite numbers, and {name} has NaN or infinity",
             help="leave the sample out",
         )
-    return fitted(array, info, _silent)
-
-
-def _silent(text: str) -> None:
-    """Say nothing of float64 that becomes float32."""
+    return fitted(array, info, unsaid)

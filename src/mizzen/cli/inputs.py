@@ -37,7 +37,7 @@ def read_inputs(
     Raises E202 if files and inputs do not go together, E203 for a file that cannot be read, E208
     for numbers that the input has no form of, E24x to E257 for images, recordings and folders.
     """
-    from mizzen.data.fitting import fitted
+    from mizzen.artifact.fitting import fitted
 
     if _is_archive(words):
         sources = _from_archive(words[0], infos)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mizzen.artifact.fitting import real, scale_of
 from mizzen.artifact.interface import TensorInfo
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.data.fitting import real, scale_of
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Tensor, read
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mizzen.data.fitting import scale_of
+from mizzen.artifact.fitting import scale_of
 from mizzen.data.forms import Channels, ImageForm, Layout, Resize
 from mizzen.diagnostics import fail
 

@@ -318,11 +318,15 @@ class ActivationFakeQuantize(_Observing, FusedMovingAvgObsFakeQuantize):
     def forward(self, X: torch.Tensor) -> torch.Tensor:  # noqa: N803 - torchao's name
         """Follow the range of `X` and return it rounded to the integers of that range."""
         values = saturated(X, self)
+        base: Any = super()
         if self.is_per_channel and self.ch_axis != 0:
             unfused: Any = FakeQuantize
-            return unfused.forward(self, values)  # PyTorch's fused kernel has axis 0 only
-        base: Any = super()
-        return base.forward(values)
+            rounded = unfused.forward(self, values)  # PyTorch's fused kernel has axis 0 only
+        else:
+            rounded = base.forward(values)
+        if rounded.requires_grad:
+            rounded.register_hook(_where_finite)
+        return rounded
 
     def calculate_qparams(self) -> Parameters:
         """Return scale and zero point; raise E870 where there was no data."""
@@ -331,6 +335,13 @@ class ActivationFakeQuantize(_Observing, FusedMovingAvgObsFakeQuantize):
             raise never_calibrated(self.origin)
         parameters = super().calculate_qparams()
         return adjusted(parameters, self)
+
+
+def _where_finite(gradient: Tensor) -> Tensor:
+    """Return a gradient with 0 where there is none: a number may be rounded onto a pole, which
+    saturates, such as the variance of a normalization onto 0.
+    """
+    return torch.nan_to_num(gradient, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 class FakeQuantizePerChannel(ActivationFakeQuantize):

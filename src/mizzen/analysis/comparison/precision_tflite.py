@@ -9,12 +9,12 @@ import numpy as np
 from mizzen.analysis.comparison.pairs import Pair, scale_of
 from mizzen.analysis.comparison.same_operators import computing, result_of, same_operators
 from mizzen.analysis.comparison.tflm import MicroReference
+from mizzen.artifact.fitting import fitted, real, unsaid
 from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.folding import computed_once
 from mizzen.compiler.proof.stimuli import plausible
 from mizzen.compiler.tflite_stimuli import network_stimulus, values_bytes
-from mizzen.data.fitting import fitted, real
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA
@@ -69,7 +69,7 @@ class TfliteNetworks:
     ) -> tuple[Mapping[object, Array], Mapping[object, Array]]:
         """Return the tensors of both, of inputs `[N, *shape]`: real numbers, or integers."""
         ours = [
-            fitted(array, info, _silent) for array, info in zip(arrays, self.inputs, strict=True)
+            fitted(array, info, unsaid) for array, info in zip(arrays, self.inputs, strict=True)
         ]
         theirs = [
             real(array, info).astype(tensor.dtype or np.float32).reshape(-1, *tensor.shape)
@@ -91,10 +91,6 @@ class TfliteNetworks:
                 yield Pair(
                     ours, operator.kind, tensor.name, other.name, tensor.index, other.index, *scale
                 )
-
-
-def _silent(text: str) -> None:
-    """Say nothing: noise of the inputs' rounding is part of what is measured."""
 
 
 def _info(tensor: Tensor) -> TensorInfo:

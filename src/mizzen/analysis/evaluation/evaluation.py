@@ -33,7 +33,7 @@ from mizzen.analysis.evaluation.metrics import (
 )
 from mizzen.analysis.evaluation.reference import Network, Subject, referred
 from mizzen.analysis.evaluation.samples import PART, Samples, peeked
-from mizzen.data.fitting import real
+from mizzen.artifact.fitting import real
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.report.evaluation import Confusion, Evaluation, Metric, Reference
 

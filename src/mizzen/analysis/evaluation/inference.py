@@ -11,8 +11,8 @@ import numpy as np
 
 from mizzen.analysis.evaluation.reference import Network, Subject, referred
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.fitting import fitted, real
 from mizzen.data.columns import DataSet, named
-from mizzen.data.fitting import fitted, real
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.fitting import fitted, real, scale_of, unsaid
 from mizzen.artifact.interface import TensorInfo
 from mizzen.artifact.loading import load
-from mizzen.data.fitting import fitted, real, scale_of
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def referred(network: Network, artifact: Network, given: Sequence[Array]) -> lis
 def _for(info: TensorInfo, own: TensorInfo, array: Array) -> Array:
     alike = own.dtype == info.dtype and scale_of(own) == scale_of(info)
     if not (alike and array.dtype == own.dtype):
-        array = fitted(real(_own(array, own), own), info, _unsaid)
+        array = fitted(real(_own(array, own), own), info, unsaid)
     if _without_ones(own.shape) == _without_ones(info.shape):
         return array.reshape(-1, *info.shape)
     channels_last = array.reshape(-1, *own.shape[-3:])
@@ -194,7 +194,7 @@ def _for(info: TensorInfo, own: TensorInfo, array: Array) -> Array:
 
 def _own(array: Array, own: TensorInfo) -> Array:
     """Return integers of another type as the input takes them; real numbers are not rounded."""
-    return array if array.dtype.kind == "f" else fitted(array, own, _unsaid)
+    return array if array.dtype.kind == "f" else fitted(array, own, unsaid)
 
 
 def _moved(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -207,10 +207,6 @@ def _without_batch(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(extent for extent in shape if extent != 1)
-
-
-def _unsaid(text: str) -> None:
-    """The artifact's own inputs say it already."""
 
 
 def _other_shape(own: TensorInfo, info: TensorInfo) -> MizzenError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import torch
 from torch.fx import Node
 
@@ -46,6 +45,8 @@ def div(rewriter: Rewriter, node: Node) -> Node | None:
     constant = rewriter.value(divisor)
     if constant is not None:
         return multiply_constant(rewriter, dividend, 1 / constant)
+    if isinstance(divisor, Node) and isinstance(divisor.meta["val"], torch.SymInt):
+        return None  # an extent, which a program for one shape has as a number
     reciprocal = rewriter.call(aten.reciprocal.default, divisor)
     if number(dividend) == 1:
         return reciprocal
@@ -175,7 +176,8 @@ def matmul(rewriter: Rewriter, node: Node) -> Node | None:
 
 def _in_batches(rewriter: Rewriter, one: Node, other: Node) -> Node:
     left, right = shape_of(one), shape_of(other)
-    batch = tuple(np.broadcast_shapes(left[:-2], right[:-2]))
+    torch_: Any = torch
+    batch: tuple[Any, ...] = tuple(torch_.broadcast_shapes(left[:-2], right[:-2]))
 
     def flat(value: Node) -> Node:
         shape = shape_of(value)

@@ -80,7 +80,7 @@ def _below_maximum(rewriter: Rewriter, value: Any, axis: Any) -> Node:
 
 
 def attention(rewriter: Rewriter, node: Node) -> Node | None:
-    """Return ``softmax(q @ k.T / sqrt(d) + mask) @ v``; dropout is left out.
+    """Return ``softmax(q @ k.T / sqrt(d) + mask) @ v``, with dropout of the weights in training.
 
     The factor is not an operation: it changes the scale of the scores, not their integers.
     """
@@ -88,8 +88,6 @@ def attention(rewriter: Rewriter, node: Node) -> Node | None:
     assert isinstance(query, Node)
     assert isinstance(key, Node)
     assert isinstance(value, Node)
-    if float(argument(node, 4, "dropout_p", 0.0)) > 0 and rewriter.is_qat:
-        return None
     mask = _mask(rewriter, node)
     key, value = (_each_group(rewriter, query, shared) for shared in (key, value))
     scale = argument(node, 6, "scale")
@@ -99,6 +97,9 @@ def attention(rewriter: Rewriter, node: Node) -> Node | None:
     scores = rewriter.call(aten.mul.Tensor, scores, scale)
     scores = _masked(rewriter, scores, mask)
     weights = rewriter.call(aten.softmax.int, scores, -1)
+    dropped = float(argument(node, 4, "dropout_p", 0.0))
+    if dropped and rewriter.is_qat:
+        weights = rewriter.call(aten.dropout.default, weights, dropped, True)
     result = rewriter.call(aten.matmul.default, weights, value)
     return _without_hidden_rows(rewriter, result, mask)
 

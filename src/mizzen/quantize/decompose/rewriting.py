@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
 from mizzen.frontends.torch.operators import Role, row_of
+from mizzen.quantize.decompose.extents import is_symbolic, with_nodes
 from mizzen.quantize.nodes import HIDDEN, MASKED, SELECTED, operator_name, role_of, row_name
 from mizzen.quantize.observers import StateReader
 
@@ -84,9 +85,10 @@ class Rewriter:
 
     def call(self, target: Any, *arguments: Any, **keywords: Any) -> Node:
         """Insert a call before the node being rewritten, and return it."""
-        place = self._current()
-        with self.module.graph.inserting_before(place):
-            node = self.module.graph.call_function(target, arguments, keywords)
+        place, graph = self._current(), self.module.graph
+        with graph.inserting_before(place):
+            arguments = with_nodes(graph, arguments)
+            node = graph.call_function(target, arguments, keywords)
         self._take_over(node, place)
         with self.fake_mode, torch.no_grad():
             node.meta["val"] = target(*fakes(arguments), **keywords)
@@ -411,6 +413,9 @@ def fold(rewriter: Rewriter) -> None:
     for node in rewriter.nodes():
         if node.op != "call_function" or not _is_constant(rewriter, node):
             continue
+        if is_symbolic(getattr(node.meta["val"], "shape", ())):
+            _repeat_first(rewriter, node)
+            continue
 
         def real(argument: object) -> object:
             return _operand(rewriter, argument) if isinstance(argument, Node) else argument
@@ -426,6 +431,34 @@ def fold(rewriter: Rewriter) -> None:
                 _replace(rewriter, item, parts[cast(int, item.args[1])])
         elif isinstance(value, torch.Tensor):
             _replace(rewriter, node, value)
+
+
+def _repeat_first(rewriter: Rewriter, node: Node) -> None:
+    """Let one number, repeated along axes of unknown extent, take the place of a constant that is
+    the same everywhere; others stay.
+    """
+    if row_name(node) not in FILLED:
+        return
+    fake = node.meta["val"]
+    least = [1 if isinstance(extent, torch.SymInt) else extent for extent in fake.shape]
+    number = _filled_with(node)
+    if isinstance(number, Node):
+        return
+    value = torch.full(least, number, dtype=fake.dtype)
+    first = rewriter.at(node).constant(value, "folded")
+    node.replace_all_uses_with(rewriter.call(aten.expand.default, first, list(fake.shape)))
+    rewriter.module.graph.erase_node(node)
+
+
+FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero": 0, "empty": 0, "empty_like": 0,
+          "new_empty": 0, "ones": 1, "ones_like": 1, "new_ones": 1, "full": None,
+          "full_like": None, "new_full": None, "fill": None}  # fmt: skip
+"""Operators that give one number everywhere, and which; None where their argument says."""
+
+
+def _filled_with(node: Node) -> Any:
+    known = FILLED[row_name(node)]
+    return node.args[2 if row_name(node) == "new_full" else 1] if known is None else known
 
 
 def _replace(rewriter: Rewriter, node: Node, value: torch.Tensor) -> None:

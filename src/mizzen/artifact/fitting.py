@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 """Is told what became of numbers that are not the input's own."""
 
+
+def unsaid(text: str) -> None:
+    """Tell nobody."""
+
+
 EXACT_BITS = 16
 """Integers of as many bits keep their order as float32, whatever the scale."""
 
