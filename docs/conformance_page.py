@@ -33,7 +33,7 @@ What `mizzen conformance` says of ethos-u-vela 5.2.0 and of Mizzen, with {inputs
 each of {networks} networks of one operator. [How the networks are
 judged](../how-to/conformance.md), and what the words of the tables mean, is on a page of its own;
 an asterisk marks what is
-[known of Vela's code](../how-to/conformance.md#what-velas-code-does-otherwise).
+[known of Vela's code](../how-to/conformance.md#where-velas-code-differs).
 """
 SECTION = """
 ## {name}
