@@ -144,6 +144,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.isa",
         "mizzen.targets.ethos_u.machine",
     ),
+    "mizzen.targets.ethos_u.judge.linux": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.machine",
+    ),
     "mizzen.targets.ethos_u.judge.timing": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u.machine",
@@ -658,6 +662,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler",
     ),
+    "mizzen.analysis.checking.linux": (
+        "mizzen.diagnostics",
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.judge.linux",
+        "mizzen.artifact",
+    ),
     "mizzen.analysis.findings": (
         "mizzen.diagnostics",
         "mizzen.report",
@@ -830,6 +840,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.comparison",
         "mizzen.torch",
         "mizzen.analysis.files",
+        "mizzen.analysis.checking.linux",
         "mizzen.analysis.checking.artifacts",
         "mizzen.analysis.findings",
         "mizzen.analysis.page",

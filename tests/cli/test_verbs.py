@@ -545,3 +545,10 @@ def test_a_clock_is_written_with_its_unit(here: Path, run: Run) -> None:
     status, _, err = run("check", "digits.tflite", "--clock", "fast")
     assert status == 2
     assert "a clock is written like 400M or 1.2G, not like 'fast'" in err
+
+
+@pytest.mark.parametrize("option", [["--linux"], ["--linux-sram", "1K"]])
+def test_a_network_has_no_stream(here: Path, run: Run, option: list[str]) -> None:
+    status, _, err = run("check", "digits.tflite", *option)
+    assert status == 2
+    assert "--linux asks about the stream of an --artifact, and none is given" in err

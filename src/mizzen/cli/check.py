@@ -12,6 +12,7 @@ from mizzen.cli.configuration import (
     add_configuration_options,
     keywords,
     show_configuration,
+    size_in_bytes,
 )
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.fit import (
@@ -31,6 +32,7 @@ from mizzen.report.layers import ORDERS, sorted_layers
 
 if TYPE_CHECKING:
     from mizzen.analysis.checking.artifacts import ArtifactCheck
+    from mizzen.analysis.checking.linux import LinuxCheck
     from mizzen.analysis.checking.networks import CheckReport
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from mizzen.report.memory import MemoryReport
 
 
+RESULT = "output/NAME_vela.tflite"
 SUMMARY = "where each operator runs, why, and what to change; fit on a board"
 
 
@@ -57,6 +60,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="ARTIFACT",
         help="instead of a model: an artifact by any compiler, a .tflite, .zip, .pte or Vela's raw"
         " .npz; checked for hazards and damaged constants, and run on a few inputs",
+    )
+    parser.add_argument(
+        "--linux",
+        action="store_true",
+        help="with --artifact: would Linux's driver take its streams? (Ethos-U65 and U85)",
+    )
+    parser.add_argument(
+        "--linux-sram",
+        metavar="BYTES",
+        type=size_in_bytes,
+        help="with --linux: region 2 is the board's SRAM of so many bytes, as 384K for KiB",
     )
     add_board_options(parser)
     parser.add_argument(
@@ -82,6 +96,14 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             "E200",
             "the command line is wrong: check takes either MODEL or --artifact ARTIFACT",
             help="mizzen check --help",
+        )
+    asks_linux = options.linux or options.linux_sram is not None
+    if asks_linux and options.artifact is None:
+        raise fail(
+            "E200",
+            "the command line is wrong: --linux asks about the stream of an --artifact, and none "
+            "is given",
+            help=f"compile it first, then: mizzen check --artifact {RESULT} --linux",
         )
     return _model(options, console) if options.artifact is None else _artifact(options, console)
 
@@ -181,6 +203,7 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     with console.progress(f"checking {options.artifact}"):
         checked = check_artifact(artifact)
     fit = _fit(options, artifact)
+    linux = _linux(options, artifact)
     if not checked.steps and fit is None:
         raise fail(
             "E206",
@@ -195,12 +218,14 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
             "accelerator": artifact.accelerator,
             **checked.as_dict(),
             **({} if fit is None else {"board": fit.as_dict()}),
+            **({} if linux is None else {"linux": linux.as_dict()}),
         },
-        _artifact_text(artifact, checked, fit, console),
+        _artifact_text(artifact, checked, fit, linux, console),
         failures=[
             *not_as_compiled(artifact),
             *checked.findings,
             *(() if fit is None else fit.findings),
+            *(() if linux is None else linux.findings),
         ],
         diagnostics=checked.doubts,
     )
@@ -215,8 +240,20 @@ def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
     return board_fit(artifact, board, options.memory_mode)
 
 
+def _linux(options: argparse.Namespace, artifact: Artifact) -> LinuxCheck | None:
+    if not options.linux and options.linux_sram is None:
+        return None
+    from mizzen.analysis.checking.linux import linux_check
+
+    return linux_check(artifact, options.linux_sram)
+
+
 def _artifact_text(
-    artifact: Artifact, checked: ArtifactCheck, fit: BoardFit | None, console: Console
+    artifact: Artifact,
+    checked: ArtifactCheck,
+    fit: BoardFit | None,
+    linux: LinuxCheck | None,
+    console: Console,
 ) -> str:
     from mizzen.analysis.checking.artifacts import NOT_KNOWN
 
@@ -236,7 +273,21 @@ def _artifact_text(
         facts += [("not known", "; ".join(NOT_KNOWN))]
     if fit is not None:
         facts += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
+    if linux is not None:
+        facts += _linux_facts(linux)
     return f"{one_line(artifact.name)}\n{fields(facts, width=console.width)}"
+
+
+def _linux_facts(linux: LinuxCheck) -> Iterator[tuple[str, str]]:
+    """Say what Linux thinks of each step, and which buffers it wants."""
+    for step, report in linux.reports:
+        if report.refusals:
+            broken = count(len(report.refusals), "rule")
+            yield "Linux", f"would refuse step {step}: {broken} broken"
+            continue
+        sizes = report.region_bytes.items()
+        buffers = ", ".join(f"region {region} of {size(end)}" for region, end in sizes)
+        yield "Linux", f"would take step {step}, with {buffers}"
 
 
 def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:

@@ -167,6 +167,8 @@ def _operands(operation: Elementwise, step: KernelStep) -> Iterator[Setting]:
             case Located():
                 yield from _map(prefix, operand)
                 yield f"SET_{prefix}_BROADCAST", (_broadcast(operand.shape, step.shape),)
+                if prefix == "IFM":  # the NPU needs it of windows alone, Linux's driver of all
+                    yield "SET_IFM_DEPTH_M1", (operand.shape[2],)
             case None:
                 pass
 
