@@ -274,6 +274,7 @@ def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
         outputs=outputs,
         name=model.name,
         origins=origins,
+        form=payload.form,
     )
 
 

@@ -295,6 +295,7 @@ class _Contents:
             inputs=taken,
             outputs=given,
             name=self._name,
+            form=payload.form,
         )
         require_memory(program)
         return program if not _is_fast(program) else _with_fast(program)

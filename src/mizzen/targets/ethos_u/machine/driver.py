@@ -23,7 +23,7 @@ import numpy.typing as npt
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.isa import Register, bits, choice, number
 from mizzen.targets.ethos_u.machine.commands import Arch
-from mizzen.targets.ethos_u.machine.program import HardwareId
+from mizzen.targets.ethos_u.machine.program import HardwareId, PayloadForm
 
 MAGIC = int.from_bytes(b"COP1", "little")
 _MAGIC_COP2 = int.from_bytes(b"COP2", "little")
@@ -180,12 +180,14 @@ class Payload:
     version       release and patch of the compiler's configuration; None like `hardware`, and of
                   ``COP2``
     offset_bytes  where the stream starts in the payload
+    form          how the payload is laid out
     """
 
     words: npt.NDArray[np.uint32]
     hardware: HardwareId | None
     version: tuple[int, int] | None
     offset_bytes: int
+    form: PayloadForm = PayloadForm.COP1
 
 
 def parse(payload: bytes | npt.NDArray[np.uint8]) -> Payload:
@@ -273,7 +275,7 @@ def _stream_record(words: npt.NDArray[np.uint32], start: int, stop: int) -> Payl
     hardware = None
     if head[:1] == [_HARDWARE_TAG] and len(head) >= _HARDWARE_FROM_WORD + 2:
         hardware = HardwareId(head[_HARDWARE_FROM_WORD], head[_HARDWARE_FROM_WORD + 1])
-    return Payload(words[stream:stop], hardware, None, stream * _WORD_BYTES)
+    return Payload(words[stream:stop], hardware, None, stream * _WORD_BYTES, PayloadForm.COP2)
 
 
 def _end_of(

@@ -7,7 +7,7 @@ and the listing take them. Nothing here knows the container it came from.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 from functools import cached_property
 
 import numpy as np
@@ -24,6 +24,13 @@ class RegionIndex(IntEnum):
     READ_ONLY = 0
     SCRATCH = 1
     SCRATCH_FAST = 2
+
+
+class PayloadForm(Enum):
+    """How a driver payload is laid out; the value is its first word, as text."""
+
+    COP1 = "COP1"
+    COP2 = "COP2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,7 @@ class Program:
     inputs        real inputs and state tensors, in the operator's order
     outputs       outputs in the operator's order
     origins       byte offset in the stream of an operation command -> the model's operator
+    form          of the payload that the stream came in
     """
 
     words: npt.NDArray[np.uint32]
@@ -100,6 +108,7 @@ class Program:
     outputs: tuple[TensorAddress, ...]
     name: str = "ethos-u"
     origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
+    form: PayloadForm = PayloadForm.COP1
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:

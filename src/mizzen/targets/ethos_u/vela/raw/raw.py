@@ -80,6 +80,7 @@ def read(data: bytes, name: str) -> RawModel:
         inputs=(*placements[_Kind.INPUT], *placements[_Kind.VARIABLE]),
         outputs=tuple(placements[_Kind.OUTPUT]),
         name=name,
+        form=payload.form,
     )
     require_memory(program)
     inputs = (*quantization[_Kind.INPUT], *quantization[_Kind.VARIABLE])

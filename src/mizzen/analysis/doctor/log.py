@@ -1,0 +1,129 @@
+"""A log that a person pasted, as what was recognised in it.
+
+A log is not trusted: a line is read up to a length, and what it says is a hint, never a fact about
+the artifact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mizzen.analysis.doctor.causes import Cause
+from mizzen.analysis.doctor.messages import (
+    CODES,
+    FACTS,
+    MESSAGES,
+    QREAD,
+    STATUS_LINE,
+    STATUS_WORD,
+    Message,
+    Source,
+    readable,
+)
+
+LONGEST_LINE = 1000
+_CODE = "code"
+_STEERING = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A text of the table in a line of the log.
+
+    line     from 1
+    meaning  what it says
+    groups   what stands in the text, by the names of the pattern
+    """
+
+    line: int
+    text: str
+    message: Message
+    meaning: str
+    cause: Cause | None
+    groups: Mapping[str, str]
+
+    @property
+    def source(self) -> Source:
+        """Whose text it is."""
+        return self.message.source
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as JSON-ready data."""
+        return {
+            "line": self.line,
+            "text": self.text,
+            "source": self.source.value,
+            "meaning": self.meaning,
+            "cause": None if self.cause is None else self.cause.value,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LogReading:
+    """What was recognised in a log.
+
+    sightings  in the order of the log
+    status     STATUS and QREAD, where a line has them; the last one counts
+    facts      what the firmware said of itself, by name
+    """
+
+    sightings: tuple[Sighting, ...] = ()
+    status: int | None = None
+    qread_bytes: int | None = None
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def failed(self) -> bool:
+        """Whether it says that something failed."""
+        return self.status is not None or any(each.message.failure for each in self.sightings)
+
+    @property
+    def node(self) -> int | None:
+        """The operator of the network that failed, by its number there."""
+        numbers = (each.groups.get("node") for each in self.sightings)
+        return next((int(number) for number in numbers if number), None)
+
+
+def read_log(text: str) -> LogReading:
+    """Read a log: each line is compared with the table of texts."""
+    sightings: list[Sighting] = []
+    facts: dict[str, str] = {}
+    status = qread = None
+    for number, whole in enumerate(text.splitlines(), 1):
+        line = _STEERING.sub("", whole)[:LONGEST_LINE]
+        facts.update(_facts(line))
+        if STATUS_LINE.search(line) and (found := STATUS_WORD.search(line)):
+            status = int(found["word"], 16)
+            where = QREAD.search(line)
+            qread = None if where is None else int(where["bytes"], 0)
+        sightings += _sightings(number, line)
+    return LogReading(tuple(sightings), status, qread, facts)
+
+
+def _sightings(number: int, line: str) -> Iterator[Sighting]:
+    for message in MESSAGES:
+        match = message.pattern.search(line)
+        if match is not None:
+            groups = {name: text for name, text in match.groupdict().items() if text}
+            code = groups.get(_CODE, "")
+            cause = message.cause
+            if cause is None and code.startswith("0x"):
+                cause = CODES.get(int(code, 16))
+            yield Sighting(number, line.strip(), message, message.said(match), cause, groups)
+            return
+
+
+def _facts(line: str) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for fact in FACTS:
+        match = fact.pattern.search(line)
+        if match is not None:
+            facts.update(
+                {
+                    name: readable(name, text)
+                    for name, text in zip(fact.names, match.groups(), strict=True)
+                }
+            )
+    return facts
