@@ -1,4 +1,4 @@
-"""Say why an artifact fails on a board: checks it, and reads the log that its firmware wrote."""
+"""Say why an artifact fails on a board, by checks and by its firmware's log."""
 
 from __future__ import annotations
 

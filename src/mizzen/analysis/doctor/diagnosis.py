@@ -137,7 +137,8 @@ def doctor(
         status=read.status if status is None else status,
         qread_bytes=read.qread_bytes if qread_bytes is None else qread_bytes,
     )
-    told = (firmware or Firmware()).with_log(read)
+    own = None if artifact is None else artifact.accelerator
+    told = (firmware or Firmware()).with_log(read, own)
     looked: Sequence[Check] = ()
     if artifact is not None:
         looked = checks(Situation(artifact, board, told))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+from mizzen.analysis.doctor.causes import Cause
 from mizzen.analysis.doctor.log import LogReading
+from mizzen.analysis.doctor.messages import readable
 
+OTHER_NPU = (Cause.OTHER_PRODUCT, Cause.OTHER_SIZE)
 _PREFIX = "ethos-"
 
 
@@ -32,10 +35,13 @@ class Firmware:
     operators: tuple[str, ...] | None = None
     memory_mode: str | None = None
 
-    def with_log(self, log: LogReading) -> Firmware:
-        """Return it with what a log says, where the person said nothing."""
+    def with_log(self, log: LogReading, own: str | None = None) -> Firmware:
+        """Return it with what a log says, where the person said nothing.
+
+        own  the accelerator of the artifact, whose product a log may leave out
+        """
         told = {
-            "accelerator": _accelerator(log, "product", "log2"),
+            "accelerator": _accelerator(log, "product", "log2") or _refusing(log, own),
             "fast_bytes": _number(log.facts.get("fast_bytes")),
             "model_address": _number(log.facts.get("model_address")),
             "arena_address": _number(log.facts.get("arena_address")),
@@ -54,6 +60,15 @@ def _accelerator(log: LogReading, product: str, macs: str) -> str | None:
     if named is None or number is None or not named.lower().startswith(_PREFIX):
         return None
     return f"{named.lower()}-{number}"
+
+
+def _refusing(log: LogReading, own: str | None) -> str | None:
+    """Return the chip of a driver that refuses a stream for its number of MACs alone."""
+    refused = [each.groups for each in log.sightings if each.cause in OTHER_NPU]
+    macs = next((groups["log2_npu"] for groups in refused if "log2_npu" in groups), None)
+    if own is None or macs is None or any("product_npu" in groups for groups in refused):
+        return None
+    return f"{own.rpartition('-')[0]}-{readable('log2', macs)}"
 
 
 def _number(text: str | None) -> int | None:
