@@ -21,7 +21,6 @@ from mizzen.boards import reference_page
 from mizzen.cli.parser import help_texts
 from mizzen.compiler.backend import backend_for
 from mizzen.isa import listing
-from mizzen.mesh.machine import key_page
 from mizzen.targets.ethos_u.machine.commands import Arch, instruction_set
 
 if TYPE_CHECKING:
@@ -69,7 +68,6 @@ def pages() -> dict[str, str]:
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "reference/c-runtime.md": c_runtime_page(),
         "reference/boards.md": reference_page.markdown(),
-        "reference/mesh-machines.md": key_page.markdown(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "]("),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,

@@ -168,6 +168,44 @@ def fail(
     return MizzenError(Diagnostic(code, message, Severity.ERROR, origin, rule, help))
 
 
+MOST_MEANT = 8
+"""Names that a suggestion has; there are seven variants of Ethos-N78."""
+
+
+def did_you_mean(came: str, known: Iterable[str]) -> str | None:
+    """Return which of the known names may have been meant, as the help of an error."""
+    meant = nearest(came, known)
+    if not meant:
+        return None
+    *others, last = meant
+    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
+
+
+def nearest(came: str, known: Iterable[str]) -> list[str]:
+    """Return the names of which one has a part that starts so, else the one that is most alike.
+
+    Parts are what ``-``, ``_`` and the like divide; case is no difference: ``u55`` begins a part of
+    ``ethos-u55-128``.
+    """
+    names = list(known)
+    start = "".join(_WORD.findall(came.lower()))
+    begun = [name for name in names if len(start) > 1 and _begins_a_part(name, start)]
+    if begun:
+        return begun[:MOST_MEANT]
+    import difflib  # which is wanted only where something is wrong
+
+    by_lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(came.lower(), by_lower, n=1)
+    return [by_lower[name] for name in close]
+
+
+def _begins_a_part(name: str, start: str) -> bool:
+    parts = _WORD.findall(name.lower())
+    return any("".join(parts[place:]).startswith(start) for place in range(len(parts)))
+
+
+_WORD = re.compile(r"[^\W_]+")
+
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 FRAMEWORK = ("torch", "torchao", "mizzen")

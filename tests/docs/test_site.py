@@ -15,7 +15,7 @@ import pytest
 
 import mizzen
 from mizzen.cli.parser import help_texts
-from mizzen.mesh.machine import machine_names
+from mizzen.mesh.machine import key_page, machine_names
 from mizzen.mesh.machine.file_format import ArrayKeys, BoardKeys
 from mizzen.package.c.kernel_rows import KERNELS
 from mizzen.package.c.lowering import RULES as LOWERED
@@ -111,8 +111,19 @@ def test_every_code_is_in_the_reference_with_what_it_says(
     assert "the network may use *budget bytes* bytes of SRAM, but needs *used*" in page
 
 
-def test_every_machine_and_key_is_in_the_reference(generated: dict[str, str]) -> None:
-    page = generated["reference/mesh-machines.md"]
+def test_pages_that_messages_name_are_in_a_clone(repository: Path) -> None:
+    sources = [path.read_text() for path in (repository / "src").rglob("*.py")]
+    named = {page for text in sources for page in re.findall(r"\bdocs/[\w/-]+\.md\b", text)}
+    assert len(named) > 4
+    assert not [page for page in named if not (repository / page).is_file()]
+
+
+def test_every_machine_and_key_is_in_the_reference(repository: Path, update_golden: bool) -> None:
+    path = repository / "docs" / "reference" / "mesh-machines.md"
+    if update_golden:
+        path.write_text(key_page.markdown())
+    page = path.read_text()
+    assert page == key_page.markdown()  # `pytest --update-golden` writes it
     assert all(f"\n### {name}\n" in page for name in machine_names())
     for keys, prefix in ((ArrayKeys, "element.NAME.array."), (BoardKeys, "board.")):
         assert all(f"| `{prefix}{name}` |" in page for name in keys.model_fields)

@@ -73,7 +73,8 @@ def test_a_missing_marker_is_a_failure(run: Run, core: Core) -> None:
     (failure,) = result.failures
     assert failure.render() == (
         "error[E438]: the firmware must write the line 'mizzen: ok', and did not\n"
-        "  help name another line with --marker"
+        "  help exported firmware writes it when its example gave the right outputs; name a line "
+        "of your own firmware with --marker"
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
-from mizzen.boards import Role, find_board
+from mizzen.boards import Board, Role, find_board
 from mizzen.diagnostics import MizzenError
 from mizzen.export import Request, c_project
 from mizzen.package.firmware import sources as firmware
@@ -118,6 +118,38 @@ def test_the_example_has_what_the_simulated_npu_gives(digits: Artifact) -> None:
     assert bytes(numbers) == expected.tobytes()
     assert project.inferences == 2
     assert b"#define EXAMPLE_INFERENCES 2\n" in project.files["model.h"]
+
+
+def board_whose_model_has(room: int, digits: Artifact) -> Board:
+    """Return the board with so many bytes beside the model."""
+    place = BOARD.memory(Role.MODEL).name
+    size = c_project(digits, Request(BOARD)).needed[Role.MODEL] + room
+    memories = tuple(
+        replace(memory, size_bytes=size) if memory.name == place else memory
+        for memory in BOARD.memories
+    )
+    return replace(BOARD, memories=memories)
+
+
+def test_an_example_must_have_room_beside_the_model(digits: Artifact) -> None:
+    size = IMAGE.nbytes + 10
+    request = Request(board_whose_model_has(size, digits), inputs=[IMAGE])
+    assert c_project(digits, request).inferences == 1
+    with pytest.raises(MizzenError) as caught:
+        c_project(digits, replace(request, board=board_whose_model_has(size - 1, digits)))
+    assert str(caught.value) == (
+        "error[E468]: DDR of corstone300 must hold an example of 74 bytes beside the model, and "
+        "has 73 left\n"
+        "  help give fewer inferences with --input"
+    )
+
+
+def test_a_made_example_is_left_out_where_it_would_fill_the_board(digits: Artifact) -> None:
+    room = 2 * (IMAGE.nbytes + 10)
+    request = Request(board_whose_model_has(room, digits), made=[IMAGE])
+    assert c_project(digits, request).inferences == 1
+    less = replace(request, board=board_whose_model_has(room - 1, digits))
+    assert c_project(digits, less).inferences == 0
 
 
 def test_a_board_with_little_memory_is_refused(digits: Artifact) -> None:

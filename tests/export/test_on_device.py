@@ -17,6 +17,7 @@ import pytest
 import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import find_board
+from mizzen.cli.main import main
 from mizzen.emulate import Core, EmulationResult, Fault, Options, emulate
 from mizzen.export import Request, c_project
 from mizzen.package.firmware import write_project
@@ -30,10 +31,14 @@ ACCELERATORS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 
 
 def firmware(artifact: Artifact, inputs: Sequence[Array], folder: Path, core: Core) -> Path:
+    write_project(c_project(artifact, Request(BOARD, inputs=inputs)).files, folder)
+    return built(folder, core)
+
+
+def built(folder: Path, core: Core) -> Path:
     for tool in (GCC, "make"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    write_project(c_project(artifact, Request(BOARD, inputs=inputs)).files, folder)
     done = subprocess.run(
         ["make", "-s", "-C", str(folder), f"CPU={CPUS[core]}"],
         capture_output=True, text=True, check=False,
@@ -54,6 +59,18 @@ def executed(
 def shown(text: str) -> list[list[int]]:
     rows = re.findall(r"^output \d+:((?: -?\d+)+)$", text, re.MULTILINE)
     return [[int(word) for word in row.split()] for row in rows]
+
+
+def test_a_project_without_inputs_has_an_example_that_runs(tmp_path: Path) -> None:
+    network = Path(__file__).resolve().parents[2] / "examples" / "digits" / "digits.tflite"
+    artifact = tmp_path / "digits_vela.tflite"
+    mizzen.compile(network, accelerator="ethos-u55-128").save(artifact)
+    words = ("--to", "c", "--board", "corstone300", "--output-dir", str(tmp_path / "project"))
+    assert main(["export", str(artifact), *words, "--quiet"]) == 0
+    result = emulate(built(tmp_path / "project", Core.M33), BOARD, "ethos-u55-128")
+    assert result.ok
+    (output,) = shown(result.output)
+    assert len(set(output)) > 2
 
 
 @pytest.mark.parametrize("core", list(Core), ids=lambda core: core.value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +11,7 @@ from pathlib import Path
 from mizzen.boards.board import Board
 from mizzen.boards.building import FORM, build
 from mizzen.boards.inheriting import inherited
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 from mizzen.documents import content_of, parse, values_of
 
 FOLDER = Path(__file__).parent
@@ -43,11 +42,10 @@ def find_board(name: str) -> Board:
 def find_known(name: str) -> None:
     """Refuse a name that no board has: E414."""
     if name not in board_names():
-        close = difflib.get_close_matches(name, board_names(), n=1)
         raise fail(
             "E414",
             f"the board must be {', '.join(board_names())} or a file .toml, not {name!r}",
-            help=f"did you mean {close[0]}?" if close else None,
+            help=did_you_mean(name, board_names()),
         )
 
 

@@ -57,8 +57,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]FILE",
         nargs="+",
         default=(),
-        help="an example, as for `mizzen run`: the firmware executes it, and compares its outputs "
-        "with those of the simulated NPU",
+        help="an example, as for `mizzen run` (default: one inference of made numbers); the "
+        "firmware executes it, and compares its outputs with those of the simulated NPU",
     )
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="fail if the artifact is for another NPU"
@@ -75,6 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Export the artifact, and say what the project has and needs."""
     import mizzen
+    from mizzen.analysis.checking.artifacts import example_for
     from mizzen.boards import find_board
     from mizzen.export import RUNTIMES, Request, checkouts_for
     from mizzen.package.firmware import write_project
@@ -87,8 +88,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         artifact = artifact.signature(options.signature)
     board = find_board(options.board)
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
+    made = () if options.input else example_for(artifact)
     with console.progress(f"exporting {options.artifact}"):
-        request = Request(board, options.memory_mode, inputs, checkouts)
+        request = Request(board, options.memory_mode, inputs, made, checkouts)
         runtime = RUNTIMES[options.to]
         project = runtime.project(artifact, request)
     folder = output_folder(options)
@@ -107,7 +109,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "files": sorted(project.files),
         "build": list(commands),
     }
-    table = _table(project, board, artifact.accelerator, console)
+    table = _table(project, board, artifact.accelerator, _example(project, options), console)
     text = "\n".join((one_line(str(folder)), table, "\nBuild it", *_indented(commands)))
     return Answer(document, text, diagnostics=(*artifact.doubts, *_not_executed(artifact)))
 
@@ -131,7 +133,16 @@ def _indented(lines: Sequence[str]) -> Sequence[str]:
     return [f"  {one_line(line)}" for line in lines]
 
 
-def _table(project: Project, board: Board, accelerator: str | None, console: Console) -> str:
+def _example(project: Project, options: argparse.Namespace) -> str:
+    if not project.inferences:
+        return "none"
+    made = "" if options.input else " of made numbers; --input gives yours"
+    return count(project.inferences, "inference") + made
+
+
+def _table(
+    project: Project, board: Board, accelerator: str | None, example: str, console: Console
+) -> str:
     mode = board.mode(project.memory_mode)
     facts = [
         ("board", f"{board.title}, {project.memory_mode}"),
@@ -142,6 +153,6 @@ def _table(project: Project, board: Board, accelerator: str | None, console: Con
             if needed
         ),
         ("kernels", ", ".join(project.kernels) or "none"),
-        ("example", count(project.inferences, "inference") if project.inferences else "none"),
+        ("example", example),
     ]
     return fields(facts, width=console.width)

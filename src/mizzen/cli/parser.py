@@ -7,8 +7,7 @@ tools use (``--accelerator_config``) mean the same.
 from __future__ import annotations
 
 import argparse
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
@@ -32,7 +31,7 @@ from mizzen.cli import (
     targets,
     tune,
 )
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 
 EVERYDAY = (check, compile, run, report, compare, export)
 VERBS = (
@@ -174,7 +173,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         raise fail(
             "E200",
             f"the command line is wrong: {parser.prog} does not take {' '.join(unknown)}",
-            help=_meant(unknown[0].partition("=")[0], parser.option_names)
+            help=did_you_mean(unknown[0].partition("=")[0], parser.option_names)
             or f"{parser.prog} --help",
         )
     return options
@@ -191,15 +190,10 @@ def _known_verb(parsers: Mapping[str, Parser], words: Sequence[str]) -> str:
             raise fail(
                 "E200",
                 f"the command line is wrong: the verb must be {', '.join(names)}, not {word!r}",
-                help=_meant(word, names) or f"{path} --help",
+                help=did_you_mean(word, names) or f"{path} --help",
             )
         path = f"{path} {word}"
     return path
-
-
-def _meant(word: str, known: Iterable[str]) -> str | None:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {close[0]}?" if close else None
 
 
 def normalise(words: Sequence[str]) -> list[str]:

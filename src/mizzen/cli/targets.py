@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, paragraph, size, table
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 
 if TYPE_CHECKING:
     from mizzen.compiler.support import Cell, Support, SupportRule, SupportTable, SupportText
@@ -83,8 +82,7 @@ def _operator_answer(name: str, supports: Sequence[Support], console: Console) -
     if kind is None and is_operator(name.upper()):
         return _without_form(name.upper(), console)
     if kind is None:
-        close = difflib.get_close_matches(name.upper(), spelled, n=1)
-        help = f"did you mean {spelled[close[0]]}?" if close else "`mizzen targets` lists them"
+        help = did_you_mean(name, known) or "`mizzen targets` lists them"
         raise fail("E204", f"--operator must be a type that an NPU has, not {name!r}", help=help)
     named = (rule for each in supports for rule in each.rules if kind in rule.operators)
     rules = [replace(rule, npus=_in_both(rule.npus, known[kind])) for rule in named]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +19,7 @@ from mizzen.compiler.options import CompileKeywords, CompileOptions
 from mizzen.compiler.report import with_diagnostics
 from mizzen.compiler.source import Source
 from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signatures
-from mizzen.diagnostics import ProgressCallback, fail, warn
+from mizzen.diagnostics import ProgressCallback, did_you_mean, fail, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.frontends.foreign import not_read_folder
@@ -85,12 +84,11 @@ def _require_known(kinds: Sequence[str], form: FrontEnd) -> None:
     known = {kind.upper(): kind for kind in form.kinds()} if kinds else {}
     for kind in kinds:
         if kind not in known:
-            close = difflib.get_close_matches(kind, known, n=1)
             raise fail(
                 "E222",
                 f"an operator type to keep on the CPU must be one of {form.operators_of}'s, not "
                 f"{kind!r}",
-                help=f"did you mean {known[close[0]]}?" if close else None,
+                help=did_you_mean(kind, known.values()),
             )
 
 

@@ -65,6 +65,12 @@ class EmulationResult:
         }
 
 
+NO_MARKER = (
+    "exported firmware writes it when its example gave the right outputs; name a line of your own "
+    "firmware with --marker"
+)
+
+
 def failures(end: End, marker: str, *, marker_seen: bool) -> tuple[Diagnostic, ...]:
     """Return why a run is no success: how it ended, or its status, or the marker."""
     if end.diagnostic is not None:
@@ -74,7 +80,7 @@ def failures(end: End, marker: str, *, marker_seen: bool) -> tuple[Diagnostic, .
         return (Diagnostic("E437", message),)
     if not marker_seen:
         message = f"the firmware must write the line {marker!r}, and did not"
-        return (Diagnostic("E438", message, help="name another line with --marker"),)
+        return (Diagnostic("E438", message, help=NO_MARKER),)
     return ()
 
 

@@ -47,12 +47,14 @@ class Request:
                  the artifact says so, else the board's first
     inputs       of an example, which the firmware executes and compares: a batch of N is N
                  inferences, one after the other
+    made         an example where there are no `inputs`, left out if the board has no room for it
     checkouts    folders of others' sources, by the variable of make: `checked` ones
     """
 
     board: Board
     memory_mode: str | None = None
     inputs: Sequence[Array] = ()
+    made: Sequence[Array] = ()
     checkouts: Mapping[str, str] | None = None
 
     def mode_for(self, artifact: Artifact) -> str:
@@ -116,7 +118,41 @@ def memory_findings(
             ).diagnostic
 
 
-def example_of(artifact: Artifact, inputs: Sequence[Array]) -> Example:
+PART_FOR_MADE = 2
+"""A made example takes at most this part of what the model leaves: code may lie there as well."""
+
+
+def example_of(
+    artifact: Artifact, request: Request, mode: str, needed: Mapping[Role, int]
+) -> Example:
+    """Execute the example of a request here, and see whether it has room beside the model.
+
+    E468 for inputs that have none, E711 to E713 for those that do not fit the network.
+    """
+    example = executed(artifact, request.inputs or request.made)
+    size = len(example.inputs) + len(example.outputs)
+    memory, room = _room_beside(request.board, mode, needed)
+    if request.inputs and size > room:
+        raise fail(
+            "E468",
+            f"{memory} of {request.board.name} must hold an example of {size} bytes beside the "
+            f"model, and has {room} left",
+            help="give fewer inferences with --input",
+        )
+    return example if request.inputs or PART_FOR_MADE * size <= room else NO_EXAMPLE
+
+
+def _room_beside(board: Board, mode: str, needed: Mapping[Role, int]) -> tuple[str, int]:
+    """Return the memory of the model, and the bytes that are left there."""
+    layout = board.mode(mode)
+    memory = board.memory(Role.MODEL, layout)
+    there = (
+        size for role, size in needed.items() if board.memory(role, layout).name == memory.name
+    )
+    return memory.name, memory.size_bytes - sum(there)
+
+
+def executed(artifact: Artifact, inputs: Sequence[Array]) -> Example:
     """Execute an example here, its state going on as it does on the device; none without inputs.
 
     E711 to E713 for inputs that do not fit.

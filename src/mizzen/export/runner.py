@@ -17,7 +17,7 @@ from mizzen.boards import Board, Role, board_header, linker_script
 from mizzen.diagnostics import fail
 from mizzen.export.c.container import c_container
 from mizzen.export.c.project import container_needs
-from mizzen.export.project import example_of
+from mizzen.export.project import executed
 from mizzen.package.c.kernel_rows import KERNELS
 from mizzen.package.c.project import runtime_files
 from mizzen.package.firmware import Example, Surroundings, firmware_folder
@@ -79,7 +79,7 @@ def runner(artifact: Artifact, board: Board, inputs: Sequence[npt.NDArray[Any]])
                 f"network needs {needed[role]}",
                 help="`mizzen export` makes a project of the size that it needs",
             )
-    image = image_of(container, example_of(artifact, inputs))
+    image = image_of(container, executed(artifact, inputs))
     base = board.memory(Role.MODEL).base
     built = (firmware_folder() / "runner" / name_of(board.name, product)).read_bytes()
     kept = [segment for segment in _segments(built) if segment.address != base]

@@ -8,14 +8,13 @@ Ref: ExecuTorch 1.5, backends/arm/quantizer (NodeFinder).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch.fx import GraphModule, Node
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, fail, nearest
 from mizzen.quantize.configuration import Choice, Selection
 from mizzen.quantize.nodes import SELECTED, module_stack
 
@@ -87,9 +86,9 @@ def _require_modules(model: GraphModule, selection: Selection) -> None:
 
 def _nothing(method: str, what: str, name: str, names: Iterable[str]) -> MizzenError:
     listed = sorted({each for each in names if each})
-    close = difflib.get_close_matches(name, listed, n=1)
+    meant = " or ".join(map(repr, nearest(name, listed)))
     return fail(
         "E881",
         f"{method} must name a {what} of the program, and none is called {name!r}",
-        help=f"did you mean {close[0]!r}?" if close else f"there are {', '.join(listed[:12])}",
+        help=f"did you mean {meant}?" if meant else f"there are {', '.join(listed[:12])}",
     )

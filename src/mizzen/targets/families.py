@@ -7,14 +7,13 @@ an entry point of the group `mizzen.targets` whose object is a `Family`.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 
 GROUP = "mizzen.targets"
 
@@ -76,11 +75,10 @@ def family_for(accelerator: str) -> Family:
         if accelerator.lower() in family.accelerator_names:
             return family
     known = [name for family in families() for name in family.accelerator_names]
-    close = difflib.get_close_matches(accelerator.lower(), known, n=1)
     raise fail(
         "E210",
         f"the accelerator must be {', '.join(known[:-1])} or {known[-1]}, not {accelerator!r}",
-        help=f"did you mean {close[0]}?" if close else None,
+        help=did_you_mean(accelerator, known),
     )
 
 

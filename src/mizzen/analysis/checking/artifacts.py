@@ -156,6 +156,11 @@ def inputs_for(artifact: Artifact) -> list[Array]:
     return stimuli([_stimulus(info) for info in artifact.inputs], count, SEED)
 
 
+def example_for(artifact: Artifact) -> list[Array]:
+    """Return inputs of one inference, `[1, *shape]` each; the same ones each time."""
+    return stimuli([_stimulus(info) for info in artifact.inputs], 1, SEED)
+
+
 def _stimulus(info: TensorInfo) -> Stimulus:
     if info.dtype.kind in "iu" and info.dtype.itemsize >= INDEX_BYTES:
         return Stimulus(info.shape, np.dtype(info.dtype), 0, 0)

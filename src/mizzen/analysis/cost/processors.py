@@ -6,11 +6,10 @@ Micro has them. Caches, flash and other code move real figures; the table says b
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from enum import Enum
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 
 
 class Class(Enum):
@@ -107,10 +106,9 @@ def find_processor(name: str) -> Processor:
     processor = PROCESSORS.get(name.lower())
     if processor is None:
         known = list(PROCESSORS)
-        close = difflib.get_close_matches(name.lower(), known, n=1)
         raise fail(
             "E571",
             f"the core must be {', '.join(known[:-1])} or {known[-1]}, not {name!r}",
-            help=f"did you mean {close[0]}?" if close else None,
+            help=did_you_mean(name, known),
         )
     return processor

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.configuration import read_file
 from mizzen.compiler.source import Extents, Source
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 
 if TYPE_CHECKING:
     from mizzen.mesh.machine import Machine
@@ -46,12 +45,11 @@ def find_network(word: str, shapes: Extents) -> Network:
         case _ if word in SHAPES:
             return SHAPES[word]()
         case _:
-            close = difflib.get_close_matches(word, SHAPES, n=1)
             raise fail(
                 "E507",
                 f"the network must be a file .tflite, .onnx or .pt2, or {', '.join(SHAPES)}, not "
                 f"{word}",
-                help=f"did you mean {close[0]}?" if close else None,
+                help=did_you_mean(word, SHAPES),
             )
 
 

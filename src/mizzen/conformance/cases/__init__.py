@@ -8,12 +8,11 @@ is expected: that is for oracles.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from mizzen.conformance.cases import elementwise_cases, movement_cases, window_cases
 from mizzen.conformance.networks import Case
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 
 
 def cases() -> list[Case]:
@@ -44,9 +43,8 @@ def selected(operators: Sequence[str], types: Sequence[str]) -> list[Case]:
 def _require(what: str, names: Sequence[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
             raise fail(
                 "E720",
                 f"the {what} must be one that the suite has networks for, not {name!r}",
-                help=f"did you mean {close[0]}?" if close else f"it has {', '.join(sorted(known))}",
+                help=did_you_mean(name, sorted(known)) or f"it has {', '.join(sorted(known))}",
             )

@@ -26,7 +26,7 @@ def c_project(artifact: Artifact, request: Request) -> Project:
     needed = container_needs(container.data)
     require_memory(request.board, mode, needed)
     around = surroundings(artifact, request, mode)
-    example = example_of(artifact, request.inputs)
+    example = example_of(artifact, request, mode, needed)
     files = project_files(container.data, container.program, around, example)
     return Project(files, kernels_of(container.program), needed, mode, example.inferences)
 

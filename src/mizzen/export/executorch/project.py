@@ -56,7 +56,7 @@ def executorch_project(artifact: Artifact, request: Request) -> Project:
     }
     require_memory(request.board, mode, needed)
     around = surroundings(artifact, request, mode)
-    example = example_of(artifact, request.inputs)
+    example = example_of(artifact, request, mode, needed)
     files = project_files(model, around, example)
     asked = (EXECUTORCH, DRIVER) if model.on_npu else (EXECUTORCH,)
     missing = [checkout.variable for checkout in asked if checkout.variable not in around.checkouts]

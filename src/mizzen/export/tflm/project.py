@@ -43,7 +43,7 @@ def tflm_project(artifact: Artifact, request: Request) -> Project:
         Role.FAST: model.fast_bytes,
     }
     require_memory(request.board, mode, needed)
-    example = example_of(artifact, request.inputs)
+    example = example_of(artifact, request, mode, needed)
     files = project_files(model, around, example)
     kinds = [operator.kind for operator in model.operators]
     asked = (TFLM, DRIVER) if model.on_npu else (TFLM,)

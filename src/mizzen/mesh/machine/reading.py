@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from functools import cache
 from pathlib import Path
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 from mizzen.documents import content_of, parse, values_of
 from mizzen.mesh.machine.building import FORM, build
 from mizzen.mesh.machine.machine import Machine
@@ -32,11 +31,10 @@ def find_machine(name: str) -> Machine:
     if name.endswith(SUFFIX):
         return read_machine(Path(name))
     if name not in machine_names():
-        close = difflib.get_close_matches(name, machine_names(), n=1)
         raise fail(
             "E563",
             f"the machine must be {', '.join(machine_names())} or a file .toml, not {name!r}",
-            help=f"did you mean {close[0]}?" if close else None,
+            help=did_you_mean(name, machine_names()),
         )
     return read_machine(FOLDER / f"{name}{SUFFIX}")
 

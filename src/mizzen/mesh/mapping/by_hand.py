@@ -6,13 +6,12 @@ between them; how it is split may be said too. Layers without an assignment get 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, did_you_mean, fail
 from mizzen.mesh.machine.machine import Machine
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.given import mapping_of
@@ -46,8 +45,8 @@ def layer_index(network: Network, name: str | int, place: str) -> int:
             return name
         raise _wrong(place, f"a layer in 0..{len(names) - 1}", name, None)
     if name not in names:
-        close = difflib.get_close_matches(name, names, n=1)
-        raise _wrong(place, f"a layer of {network.name}", repr(name), close[0] if close else None)
+        meant = did_you_mean(name, names)
+        raise _wrong(place, f"a layer of {network.name}", repr(name), meant)
     return names.index(name)
 
 
@@ -92,9 +91,8 @@ def _check_element(machine: Machine, usable: set[int], element: int, where: str)
         raise _wrong(where, "an element that takes programs", f"{element}, which is {state}", None)
 
 
-def _wrong(place: str, must: str, came: object, close: str | None) -> MizzenError:
-    suggestion = f"did you mean {close}?" if close else None
-    return fail("E516", f"{place} must be {must}, not {came}", help=suggestion)
+def _wrong(place: str, must: str, came: object, help: str | None) -> MizzenError:
+    return fail("E516", f"{place} must be {must}, not {came}", help=help)
 
 
 def map_by_hand(network: Network, machine: Machine, assignments: list[Assignment]) -> Mapping:

@@ -9,14 +9,13 @@ Ref: Ethos-N driver stack 23.02 and 25.03, `CapabilitiesInternal.cpp` and `Suppo
 
 from __future__ import annotations
 
-import difflib
 import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import did_you_mean, fail
 from mizzen.targets.ethos_n.commands_values import Strategy
 from mizzen.targets.ethos_n.tensors import Shape
 
@@ -88,11 +87,10 @@ def find_variant(name: str) -> Variant:
     for variant in VARIANTS.values():
         if name in (variant.name, variant.arm_name):
             return variant
-    close = difflib.get_close_matches(name, VARIANTS, n=1)
     raise fail(
         "E910",
         f"a variant must be one of {', '.join(VARIANTS)}, not {name!r}",
-        help=f"did you mean {close[0]}?" if close else None,
+        help=did_you_mean(name, VARIANTS),
     )
 
 
@@ -383,11 +381,10 @@ def parse_options(options: Mapping[str, str], default: Variant = DEFAULT) -> Tar
     """
     for name in options:
         if name not in NAMES:
-            close = difflib.get_close_matches(name, NAMES, n=1)
             raise fail(
                 "E993",
                 f"an option must be one of {', '.join(NAMES)}, not {name!r}",
-                help=f"did you mean {close[0]}?" if close else None,
+                help=did_you_mean(name, NAMES),
             )
     for name, only in ABSENT.items():
         if options.get(name, only).lower() != only:

@@ -10,14 +10,13 @@ Ref: Vela 5.2.0, OPTIONS.md ("Configuration File") and architecture_features.py.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TypeVar
 
-from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Severity, did_you_mean, fail
 from mizzen.targets.ethos_u.machine.config import (
     ACCELERATORS,
     TRAITS,
@@ -244,10 +243,8 @@ def _optimise(name: str) -> Optimise:
 def _unknown(code: str, what: str, name: str, choices: Iterable[str]) -> MizzenError:
     """Make the error for a name that is not among the choices, with the closest one."""
     listed = list(choices)
-    by_lower = {choice.lower(): choice for choice in listed}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    help = f"did you mean {by_lower[close[0]]}?" if close else None
-    return fail(code, f"{what} must be {_one_of(listed)}, not {name!r}", help=help)
+    message = f"{what} must be {_one_of(listed)}, not {name!r}"
+    return fail(code, message, help=did_you_mean(name, listed))
 
 
 def _one_of(choices: Sequence[str]) -> str:

@@ -6,13 +6,12 @@ Ref: Vela 5.2.0, OPTIONS.md ("Configuration File"); Python's ConfigParser withou
 from __future__ import annotations
 
 import configparser
-import difflib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, did_you_mean, fail
 
 BUNDLED = "Arm/vela.ini"
 """The file that Vela brings, by the name that its users give it."""
@@ -87,9 +86,8 @@ class Sections:
         return Section(source, merged)
 
     def _no_parent(self, heir: Entry) -> MizzenError:
-        close = difflib.get_close_matches(heir.value, self.entries, n=1)
         message = f"{heir.source}: inherit must name a section of the files, not {heir.value!r}"
-        return fail("E215", message, help=f"did you mean {close[0]}?" if close else None)
+        return fail("E215", message, help=did_you_mean(heir.value, self.entries))
 
 
 def read_files(names: Sequence[str]) -> Sections:
