@@ -124,7 +124,7 @@ class Artifact:
         operators on the CPU that were computed otherwise than on a device.
         """
         steps = self._every_step
-        on_npu = (step.simulator.notes for step in steps if isinstance(step, NpuStep))
+        on_npu = (step.notes for step in steps if isinstance(step, NpuStep))
         on_cpu = (step.notes for step in steps if isinstance(step, CpuStep))
         return (*self.doubts, *(note for notes in (*on_npu, *on_cpu) for note in notes))
 

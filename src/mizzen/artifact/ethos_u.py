@@ -5,13 +5,17 @@ scratch memory, then its real inputs and state; the real ones lie inside the scr
 the network's metadata says. Shapes are inputs too where a network computes or takes them. Commands
 hold what they say, as shapes are static, and they lie nowhere.
 
+Where a stream has regions of their own for inputs and outputs, each of the two regions is a memory
+of its own here, as for drivers that map regions to buffers. The metadata's offsets then count
+within it.
+
 Ref: Vela 5.2, `tflite_writer.py`; TFLite Micro, `ethosu.cc`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +32,7 @@ from mizzen.artifact.program import (
     ProgramView,
     Surroundings,
 )
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
 from mizzen.flatbuffer.memory_plan import (
     ALLOCATION,
     HEAD_WORDS,
@@ -40,7 +44,14 @@ from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.model import ABSENT
 from mizzen.isa import Kind
 from mizzen.targets.ethos_u.machine import driver
-from mizzen.targets.ethos_u.machine.base_pointers import base_pointers
+from mizzen.targets.ethos_u.machine.base_pointers import (
+    INPUTS_REGION,
+    OUTPUTS_REGION,
+    addressed_regions,
+    base_pointers,
+    require_memory,
+    with_regions_of,
+)
 from mizzen.targets.ethos_u.machine.listing import ProgramListing, list_program
 from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 from mizzen.targets.families import ETHOS_U as FAMILY
@@ -98,12 +109,17 @@ class EthosUPrograms(NpuFamily):
     def read(self, model: Model, operator: Operator, origins: Origins) -> CompiledPart:
         """Return the program in Vela's custom operator. E12x, E52x if it is damaged."""
         parts = npu_operator(model, operator)
+        together = _program(model, parts, origins)
+        apart = has_own_regions(together)
+        if apart and any(place.tensor.variable for place in parts.inputs):
+            raise _state_apart(model, operator)
         return CompiledPart(
-            _program(model, parts, origins),
+            _with_own_regions(together) if apart else together,
             tuple(place.tensor.index for place in parts.inputs),
             tuple(place.tensor.index for place in parts.outputs),
             tuple(variable_of(place.tensor) for place in parts.inputs if place.tensor.variable),
-            dict(_shared(parts)),
+            {} if apart else dict(_shared(parts)),
+            (_own_regions_note(model, operator),) if apart else (),
         )
 
     def arena_offsets(self, model: Model) -> dict[int, int]:
@@ -278,6 +294,55 @@ def _program(model: Model, parts: NpuOperator, origins: Origins) -> Program:
     )
 
 
+def has_own_regions(program: Program) -> bool:
+    """Whether a stream has regions of their own for inputs and outputs.
+
+    One that cannot be read to its end has none: that is told where it is run.
+    """
+    try:
+        addressed = addressed_regions(program.instructions)
+    except MizzenError:
+        return False
+    return INPUTS_REGION in addressed or OUTPUTS_REGION in addressed
+
+
+def _with_own_regions(program: Program) -> Program:
+    """Return a program whose inputs and outputs lie in regions of their own."""
+    inputs, outputs = (
+        tuple(replace(each, region=region) for each in places)
+        for region, places in (
+            (INPUTS_REGION, program.inputs), (OUTPUTS_REGION, program.outputs),
+        )
+    )  # fmt: skip
+    sizes = with_regions_of((*inputs, *outputs), program.region_bytes)
+    moved = replace(program, inputs=inputs, outputs=outputs, region_bytes=sizes)
+    require_memory(moved)
+    return moved
+
+
+def _state_apart(model: Model, operator: Operator) -> MizzenError:
+    return fail(
+        "E125",
+        f"state must lie in one place, and this stream reads it from region {INPUTS_REGION}, with "
+        f"the inputs, and writes it to region {RegionIndex.SCRATCH}: nothing carries it over",
+        origin=model.origin(operator),
+        rule="Vela 5.2, --separate-io-regions",
+        help="compile a network with variables without --separate-io-regions",
+    )
+
+
+def _own_regions_note(model: Model, operator: Operator) -> Diagnostic:
+    return Diagnostic(
+        "W694",
+        f"inputs and outputs have regions of their own, {INPUTS_REGION} and {OUTPUTS_REGION}, and "
+        f"a runtime must give each a buffer: in an arena planned by {ALLOCATION}, TensorFlow Lite "
+        "Micro's, they share bytes with others",
+        Severity.WARNING,
+        model.origin(operator),
+        help="for TensorFlow Lite Micro compile it without --separate-io-regions",
+    )
+
+
 def _placement(tensor: Tensor, offset_bytes: int) -> TensorAddress:
     dtype = tensor.dtype or np.dtype(np.uint8)
     region = int(RegionIndex.SCRATCH)
@@ -299,9 +364,11 @@ def _hardware(program: Program) -> str:
 
 
 def _regions(program: Program) -> Iterator[MemoryRegion]:
-    roles = base_pointers(0, 0)
+    roles = dict(enumerate(base_pointers(0, 0)))
+    roles |= {place.region: "inputs" for place in program.inputs if place.region not in roles}
+    roles |= {place.region: "outputs" for place in program.outputs if place.region not in roles}
     for region, held in sorted(program.region_bytes.items()):
-        yield MemoryRegion(region, roles[region] if region < len(roles) else "-", held)
+        yield MemoryRegion(region, roles.get(region, "-"), held)
 
 
 def _tensors(program: Program) -> list[MappedTensor]:

@@ -215,6 +215,7 @@ class CompiledPart:
 
     program  of the type of the family's target
     shared   where the program's regions lie in memory that all parts of the network share
+    notes    what a runtime must do for it that is not usual
     """
 
     program: Any
@@ -222,6 +223,7 @@ class CompiledPart:
     outputs: tuple[int, ...]
     variables: tuple[Variable, ...] = ()
     shared: Mapping[int, Span] = field(default_factory=dict[int, Span])
+    notes: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,11 @@ from mizzen.package.executorch.reading import (
 from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor
 from mizzen.package.executorch.writing import DELEGATE
 from mizzen.targets.ethos_u.machine import driver
-from mizzen.targets.ethos_u.machine.base_pointers import require_memory, with_regions_of
+from mizzen.targets.ethos_u.machine.base_pointers import (
+    addressed_regions,
+    require_memory,
+    with_regions_of,
+)
 from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 
 QUANTIZE = QUANTIZED + "quantize_per_tensor.out"
@@ -414,14 +418,9 @@ class _Written:
 def _is_fast(program: Program) -> bool:
     """Whether a stream addresses region 2; one that cannot be read to its end is told of later."""
     try:
-        commands = program.instructions
+        return RegionIndex.SCRATCH_FAST in addressed_regions(program.instructions)
     except MizzenError:
         return False
-    return any(
-        command.name.endswith("_REGION")
-        and command.values.get("region") == RegionIndex.SCRATCH_FAST
-        for command in commands
-    )
 
 
 def _with_fast(program: Program) -> Program:

@@ -53,6 +53,11 @@ class NpuStep:
         return self.family.hazards(self.program)
 
     @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        """What there is to know of the program, and of how it is executed."""
+        return (*self.part.notes, *self.simulator.notes)
+
+    @property
     def view(self) -> ProgramView:
         """The program, taken apart to look at it."""
         return self.family.view(self.program)

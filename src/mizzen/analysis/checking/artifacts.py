@@ -69,7 +69,8 @@ class ArtifactCheck:
     steps       of the NPU
     inferences  how many were made; 0 where a program cannot be executed, or there is none
     fault       what stopped them
-    doubts      what stopped those that have the ends of the range for every input
+    doubts      what a runtime must do that is not usual, and what stopped those inferences that
+                have the ends of the range for every input
     """
 
     steps: tuple[StepCheck, ...]
@@ -97,8 +98,15 @@ class ArtifactCheck:
 def check_artifact(artifact: Artifact) -> ArtifactCheck:
     """Check the program of every NPU operator of an artifact, and infer on a few inputs."""
     steps = tuple(check for part in artifact.subgraphs for check in _checks(part))
+    notes = tuple(
+        note
+        for part in artifact.subgraphs
+        for step in part.steps
+        if isinstance(step, NpuStep)
+        for note in step.part.notes
+    )
     if not steps or any(check.report is None for check in steps):
-        return ArtifactCheck(steps)
+        return ArtifactCheck(steps, doubts=notes)
     count, fault, at_ends = 0, None, None
     for part in artifact.subgraphs:
         inputs = inputs_for(part)
@@ -110,7 +118,7 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         if extreme and not fault:
             at_ends = at_ends or _fault(part, [array[extreme] for array in inputs])
     doubts = () if at_ends is None or fault is not None else (_doubt(at_ends),)
-    return ArtifactCheck(steps, count, fault, doubts)
+    return ArtifactCheck(steps, count, fault, (*notes, *doubts))
 
 
 def _fault(artifact: Artifact, inputs: Sequence[Array]) -> Diagnostic | None:

@@ -29,7 +29,7 @@ from mizzen.artifact.onnx_steps import DivideStep, OrtStep, SignStep
 from mizzen.artifact.region_step import RegionStep
 from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.steps import CpuStep, NpuStep, read_network
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import fail
 from mizzen.package.device import (
     DeviceProgram,
     KernelCall,
@@ -40,6 +40,7 @@ from mizzen.package.device import (
 )
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.ethos_u.machine.relocation import in_scratch
 
 if TYPE_CHECKING:
     from mizzen.artifact.execution import Contents
@@ -85,9 +86,9 @@ class Compiled(Protocol):
 def device_program(artifact: Compiled) -> DeviceProgram:
     """Return the program that a device executes for an artifact.
 
-    E450 for an accelerator that no driver of a microcontroller serves, E451 for memory that a
-    device cannot be given, E452 for control flow or state that is no sequence of calls, E453 where
-    PyTorch cannot take its part apart, E196 for operators that only ONNX Runtime computes.
+    E450 for an accelerator that no driver of a microcontroller serves, E452 for control
+    flow or state that is no sequence of calls, E453 where PyTorch cannot take its part apart, E196
+    for operators that only ONNX Runtime computes.
     """
     _require_microcontroller(artifact)
     _require_one_sequence(artifact)
@@ -246,16 +247,15 @@ class _Flattening:
         return KernelCall(CONVERT, arguments, (output,))
 
     def _npu(self, step: NpuStep) -> NpuCall:
-        program = step.program
-        if not isinstance(program, Program):
-            raise AssertionError(program)
+        if not isinstance(step.program, Program):
+            raise AssertionError(step.program)
+        program = in_scratch(step.program)
         if isinstance(step, RegionStep):
             assert not step.moves, "no region of an Ethos-U moves its tensors on the processor"
         shared = step.part.shared.get(RegionIndex.SCRATCH)
         scratch = shared.offset_bytes if shared and shared.block is Block.ARENA else None
         given = [tensor for tensor in program.inputs if not tensor.variable]
         kept = [tensor for tensor in program.inputs if tensor.variable]
-        self._require_scratch(program)
         if scratch is not None:
             states = [variable.index for variable in step.variables]
             indices = (*self._without_state(step), *step.outputs, *states)
@@ -285,18 +285,3 @@ class _Flattening:
             Transfer(self.tensors.number(index), place.offset)
             for index, place in zip(indices, places, strict=True)
         )
-
-    def _require_scratch(self, program: Program) -> None:
-        for tensor in (*program.inputs, *program.outputs):
-            if tensor.region != RegionIndex.SCRATCH:
-                raise _memory(
-                    f"tensor {tensor.name!r} must lie in the scratch memory, region 1, not in "
-                    f"region {tensor.region}"
-                )
-        spare = set(program.region_bytes) - set(RegionIndex)
-        if spare:
-            raise _memory(f"an NPU call must have regions 0 to 2, not {sorted(spare)} besides")
-
-
-def _memory(message: str) -> MizzenError:
-    return fail("E451", message, help="compile the network again without --separate-io-regions")

@@ -17,6 +17,8 @@ from mizzen.export.project import Project, Request, example_of, require_memory, 
 from mizzen.export.tflm.arena import arena_of, variables_of
 from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
 from mizzen.package.tflm import OPERATORS, TflmModel, TflmOperator, project_files
+from mizzen.targets.ethos_u.machine.base_pointers import has_tensor_regions
+from mizzen.targets.ethos_u.machine.program import Program
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -57,6 +59,8 @@ def _require_network(artifact: Artifact) -> None:
         reason = f"is a {ending} file"
     elif not all(isinstance(step, OWN_STEPS) for step in artifact.steps):
         reason = "has numbers around it that PyTorch converts"
+    elif any(map(_has_tensor_regions, artifact.steps)):
+        reason = "has regions of their own for inputs and outputs, which the arena does not hold"
     else:
         return
     raise fail(
@@ -64,6 +68,12 @@ def _require_network(artifact: Artifact) -> None:
         f"TensorFlow Lite Micro executes TFLite networks, and {artifact.name} {reason}",
         help="choose --to c or --to executorch; what was compiled of a .tflite goes as it is",
     )
+
+
+def _has_tensor_regions(step: object) -> bool:
+    if not isinstance(step, NpuStep) or not isinstance(step.program, Program):
+        return False
+    return has_tensor_regions(step.program)
 
 
 def _model(artifact: Artifact) -> TflmModel:

@@ -1,16 +1,19 @@
 """The eight regions of a command stream: their base pointers, and what must fit in them.
 
 Every address of a stream counts from the base pointer of a region, which a runtime gives the
-driver.
+driver. Vela's ``--separate-io-regions`` puts all inputs into one region and all outputs into
+another; else both lie in the scratch memory.
 
 Ref: Arm Ethos-U core driver, `ethosu*_interface.h` (registers BASEP0 to BASEP7).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mizzen.diagnostics import fail
+from mizzen.isa import Instruction, Kind
+from mizzen.targets.ethos_u.machine.commands_values import DmaRegionMode, Storage
 from mizzen.targets.ethos_u.machine.program import Program, TensorAddress
 
 REGION_COUNT = 8
@@ -20,11 +23,63 @@ FIRST_OF_TENSORS = 3
 """The first region that can be for a tensor alone; those before are shared memories."""
 
 
+INPUTS_REGION, OUTPUTS_REGION = 3, 4
+"""Regions of all inputs and of all outputs, where Vela gives them some of their own."""
+
+
+class OutsideMemory:
+    """The region registers whose numbers are none of a region, as far as a stream has been read.
+
+    They number a buffer of a chain, or memory inside the NPU.
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def note(self, instruction: Instruction) -> None:
+        """Take notice of the next command."""
+        name, values = instruction.name, instruction.values
+        if name.endswith("_PRECISION"):
+            storage = values.get("activation_storage", Storage.TILE2X2)
+            self._set(name.replace("_PRECISION", "_REGION"), storage >= Storage.CHAINED)
+        elif "region_mode" in values:
+            self._set(name, values["region_mode"] == DmaRegionMode.INTERNAL)
+
+    def _set(self, name: str, outside: bool) -> None:
+        (self._names.add if outside else self._names.discard)(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
+def has_tensor_regions(program: Program) -> bool:
+    """Whether tensors of a program have regions of their own."""
+    return any(region >= FIRST_OF_TENSORS for region in program.region_bytes)
+
+
+def addressed_regions(instructions: Iterable[Instruction]) -> frozenset[int]:
+    """Return the regions of memory that the operations of a stream are told to use.
+
+    Registers keep their values, so that a region that one operation needed counts for later ones.
+    """
+    regions: dict[str, int] = {}
+    addressed: set[int] = set()
+    outside = OutsideMemory()
+    for instruction in instructions:
+        outside.note(instruction)
+        if instruction.command.kind is Kind.OPERATION:
+            addressed.update(held for name, held in regions.items() if name not in outside)
+        elif instruction.name.endswith("_REGION"):
+            regions[instruction.name] = instruction.values["region"]
+    return frozenset(addressed)
+
+
 def base_pointers(inputs: int, outputs: int) -> tuple[str, ...]:
     """Say what each base pointer is for a TFLite operator of so many real inputs and outputs.
 
     A runtime passes the operator's tensors after the payload in their order, as many as there are
-    regions. Streams address inputs and outputs through the scratch region, where they lie.
+    regions. Streams address inputs and outputs through the scratch region, where they lie, or,
+    with Vela's ``--separate-io-regions``, through `INPUTS_REGION` and `OUTPUTS_REGION`.
     """
     roles = ["read-only data", "scratch", "fast scratch"]
     roles += [f"input {index}" for index in range(inputs)]
