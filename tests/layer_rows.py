@@ -667,10 +667,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.evaluation",
         "mizzen.analysis.comparison",
     ),
+    "mizzen.analysis.checking.examples": ("mizzen.diagnostics", "mizzen.artifact"),
     "mizzen.analysis.checking.artifacts": (
         "mizzen.diagnostics",
         "mizzen.artifact",
         "mizzen.compiler",
+        "mizzen.analysis.checking.examples",
     ),
     "mizzen.analysis.checking.linux": (
         "mizzen.diagnostics",
@@ -851,6 +853,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.torch",
         "mizzen.analysis.files",
         "mizzen.analysis.checking.linux",
+        "mizzen.analysis.checking.examples",
         "mizzen.analysis.checking.artifacts",
         "mizzen.analysis.findings",
         "mizzen.analysis.page",

@@ -14,7 +14,7 @@ import numpy as np
 
 from mizzen.artifact.batching import Batch, arrange, batch_of, in_order, parts_of
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
-from mizzen.artifact.interface import Array
+from mizzen.artifact.interface import Array, Example
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
 from mizzen.artifact.views import signature_contents, subgraphs_of, within
 from mizzen.diagnostics import Diagnostic, fail
@@ -35,6 +35,7 @@ class Artifact:
     accelerator      the configuration that NPU operators are for, None without any
     report           what the compilation said, where it is known
     doubts           why its file may not be what was compiled
+    examples         inputs with what is expected of them, where its file has such
 
     Where a network has several subgraphs, all of these are the main one's, but for `accelerator`,
     `notes`, `hazards` and `report`, which are of all; `signature` and `subgraphs` give the others.
@@ -48,11 +49,13 @@ class Artifact:
         report: CompileReport | None = None,
         doubts: tuple[Diagnostic, ...] = (),
         view: View | None = None,
+        examples: tuple[Example, ...] = (),
     ) -> None:
         self.data = data
         self.name = name
         self.report = report
         self.doubts = doubts
+        self.examples = examples
         self.contents = contents
         self.inputs = tuple(contents.infos[index] for index in contents.inputs)
         self.outputs = tuple(contents.infos[index] for index in contents.outputs)
@@ -181,7 +184,10 @@ class Artifact:
 
     def __copy__(self) -> Artifact:
         """Return another artifact of the same steps."""
-        return Artifact(self.data, self.name, self.contents, self.report, self.doubts, self._view)
+        return Artifact(
+            self.data, self.name, self.contents, self.report, self.doubts, self._view,
+            self.examples,
+        )  # fmt: skip
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Artifact:
         """Return another artifact of the same steps: nothing in them ever changes."""
@@ -195,7 +201,7 @@ class Artifact:
             return View.again, (self._view,)
         return _restored, (
             whole(self.data, self.name, self.contents), self.data, self.name, self.report,
-            self.doubts,
+            self.doubts, self.examples,
         )  # fmt: skip
 
     def _infer(
@@ -238,11 +244,13 @@ def _restored(
     name: str,
     report: CompileReport | None,
     doubts: tuple[Diagnostic, ...],
+    examples: tuple[Example, ...] = (),
 ) -> Artifact:
     from mizzen.artifact.reading import contents_from
 
     origins = () if report is None else report.origins
-    return Artifact(data, name, contents_from(whole, name, origins), report, doubts)
+    contents = contents_from(whole, name, origins)
+    return Artifact(data, name, contents, report, doubts, examples=examples)
 
 
 class Session:

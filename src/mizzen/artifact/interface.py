@@ -64,6 +64,14 @@ class Carried:
     initial: Array
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """Inputs of one inference, and what whoever wrote the file expects of it: `[*shape]` each."""
+
+    inputs: tuple[Array, ...]
+    expected: tuple[Array, ...]
+
+
 def variable_of(tensor: Tensor) -> Variable:
     """Return the state that a tensor holds."""
     zero = zero_of(tensor.quantization)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.interface import Origins
+from mizzen.artifact.interface import Example, Origins
+from mizzen.artifact.opening import opened, read_file, unwrapped
 from mizzen.artifact.reading import contents_from
 from mizzen.artifact.saving import own_ending
 from mizzen.diagnostics import Diagnostic, Severity, fail, warn
@@ -20,20 +21,24 @@ if TYPE_CHECKING:
     from mizzen.report import CompileReport
 
 
-def load(path: str | Path | bytes, accelerator: str | None = None) -> Artifact:
+def load(
+    path: str | Path | bytes, accelerator: str | None = None, *, ptd: Sequence[str | Path] = ()
+) -> Artifact:
     """Read an artifact, a file or its bytes: a compiled `.tflite`, one with nothing for an NPU, a
-    `.zip` or `.pte`, or Vela's raw `.npz`.
+    `.zip`, `.pte` or `.bpte`, or Vela's raw `.npz`.
 
-    `accelerator` asserts which configuration the artifact is for. Raises E1xx for files that are
-    not artifacts or are damaged, E113 for another accelerator, E210 for one that there is not.
-    Warns of a report beside it that is of other bytes (W315).
+    accelerator  the configuration that the artifact must be for
+    ptd          files of data of an ExecuTorch program; else they are looked for beside it
+
+    Raises E1xx for files that are not artifacts or are damaged, E113 for another accelerator, E210
+    for one that there is not. Warns of a report beside it that is of other bytes (W315).
     """
     if accelerator is not None:
         family_for(accelerator)
     artifact = (
-        artifact_of(path, f"artifact{own_ending(path)}")
+        _of_bytes(path)
         if isinstance(path, bytes)
-        else _of_file(Path(path))
+        else _of_file(Path(path), [Path(each) for each in ptd])
     )
     if accelerator is not None and artifact.accelerator not in (None, accelerator):
         raise fail(
@@ -46,16 +51,20 @@ def load(path: str | Path | bytes, accelerator: str | None = None) -> Artifact:
     return artifact
 
 
-def _of_file(source: Path) -> Artifact:
+def _of_bytes(data: bytes) -> Artifact:
+    held = unwrapped(data, "artifact")
+    name = f"artifact{own_ending(held.data)}"
+    return artifact_of(held.data, name, examples=held.examples)
+
+
+def _of_file(source: Path, ptd: Sequence[Path]) -> Artifact:
     """Read a file with the report beside it. E110 for one that cannot be read."""
-    try:
-        data = source.read_bytes()
-    except OSError as error:
-        raise fail("E110", f"{source} must be a file that can be read: {error.strerror}") from None
+    data = read_file(source)
     report = read_sidecar(source, data)
     origins = () if report is None else report.origins
     doubts = tuple(_doubts(source, data)) if report is None else ()
-    return artifact_of(data, source.name, report, origins, doubts)
+    held = opened(source, data, ptd)
+    return artifact_of(held.data, source.name, report, origins, doubts, held.examples)
 
 
 def artifact_of(
@@ -64,9 +73,11 @@ def artifact_of(
     report: CompileReport | None = None,
     origins: Sequence[Origins] = (),
     doubts: tuple[Diagnostic, ...] = (),
+    examples: tuple[Example, ...] = (),
 ) -> Artifact:
     """Read the bytes of an artifact; `origins` of the NPU operators' streams, in order."""
-    return Artifact(data, name, contents_from(data, name, origins), report, doubts)
+    contents = contents_from(data, name, origins)
+    return Artifact(data, name, contents, report, doubts, examples=examples)
 
 
 SHOWN_DIGITS = 12

@@ -5,7 +5,8 @@ share bytes on a device share them here. A delegate of the Ethos-U backend is an
 between delegates are one host step, and what makes integers of real numbers, and back, needs no
 PyTorch. Memory that is read before it is written is state: the runtime never clears it.
 
-Ref: ExecuTorch 1.5, backends/arm/runtime/EthosUBackend.cpp; runtime/executor/method.cpp.
+Ref: ExecuTorch 1.5, backends/arm/runtime/EthosUBackend.cpp; runtime/executor/method.cpp;
+backends/cortex_m/ops/op_quantize_per_tensor.cpp.
 """
 
 from __future__ import annotations
@@ -49,8 +50,13 @@ from mizzen.targets.ethos_u.machine.base_pointers import (
 )
 from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
 
-QUANTIZE = QUANTIZED + "quantize_per_tensor.out"
-DEQUANTIZE = QUANTIZED + "dequantize_per_tensor.out"
+CORTEX_M = "cortex_m::"
+"""Kernels for Arm's microcontrollers, which ExecuTorch's own lowering for Ethos-U puts around the
+delegates. These two are those of `QUANTIZED`, but for the inverse of the scale, which is float."""
+
+QUANTIZE = {QUANTIZED + "quantize_per_tensor.out": 7, CORTEX_M + "quantize_per_tensor.out": 7}
+DEQUANTIZE = {QUANTIZED + "dequantize_per_tensor.out": 8, CORTEX_M + "dequantize_per_tensor.out": 7}
+"""Kernels by name: how many arguments they have, the last of which is the result."""
 
 LARGEST_FAST_BYTES = 1 << 32
 """Region 2 while it is found out how much of it a stream writes."""
@@ -182,12 +188,12 @@ class _Contents:
     def _kind(self, call: CallKernel | CallDelegate) -> str:
         if isinstance(call, CallDelegate):
             return "delegate"
-        return "numbers" if call.kernel in (QUANTIZE, DEQUANTIZE) else "kernels"
+        return "numbers" if call.kernel in QUANTIZE or call.kernel in DEQUANTIZE else "kernels"
 
     def _alone(self, call: CallKernel | CallDelegate) -> Step:
         if isinstance(call, CallDelegate):
             return self._delegate(call)
-        return self._quantize(call) if call.kernel == QUANTIZE else self._dequantize(call)
+        return self._quantize(call) if call.kernel in QUANTIZE else self._dequantize(call)
 
     def _kernels(self, calls: Sequence[CallKernel]) -> KernelStep:
         from mizzen.quantize import register_operators, require_torch
@@ -224,17 +230,21 @@ class _Contents:
             yield from self._used(call.arguments[-2:-1])
 
     def _quantize(self, call: CallKernel) -> QuantizeStep:
-        tensors, numbers = self._taken_apart(call, 7)
+        tensors, numbers = self._taken_apart(call, QUANTIZE[call.kernel])
         source, result = tensors
         scale, zero_point, low, high = numbers
         dtype = self._tensor(result).dtype
         limits = np.iinfo(dtype) if dtype.kind in "iu" else None
         if limits is None or not limits.min <= low <= high <= limits.max:
             raise self._wrong(f"{call.kernel} cannot give {low}..{high} in {dtype}")
+        if call.kernel.startswith(CORTEX_M):
+            scale = float(np.float32(scale))
         return QuantizeStep(source, result, scale, zero_point, low, high, dtype)
 
     def _dequantize(self, call: CallKernel) -> DequantizeStep:
-        (source, result), (scale, zero_point, _, _) = self._taken_apart(call, 8)
+        (source, result), (scale, zero_point, _, _) = self._taken_apart(
+            call, DEQUANTIZE[call.kernel]
+        )
         if self._tensor(result).dtype.kind != "f":
             raise self._wrong(f"{call.kernel} must give real numbers")
         return DequantizeStep(source, result, scale, zero_point)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_budget_options,
     add_configuration_options,
@@ -55,6 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file",
     )
+    add_data_option(parser)
     parser.add_argument(
         "--artifact",
         metavar="ARTIFACT",
@@ -195,11 +197,10 @@ def _cliffs(
 
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     """Read the streams of an artifact. E206 if there are none, and no board is asked about."""
-    import mizzen
     from mizzen.analysis.checking.artifacts import check_artifact
     from mizzen.artifact.loading import not_as_compiled
 
-    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    artifact = load_artifact(options, options.artifact)
     with console.progress(f"checking {options.artifact}"):
         checked = check_artifact(artifact)
     fit = _fit(options, artifact)

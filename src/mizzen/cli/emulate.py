@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, table
@@ -38,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="an ELF executable for Cortex-M; or an artifact, which a bundled firmware runs and "
         "compares with the host's result",
     )
+    add_data_option(parser)
     parser.add_argument(
         "--input",
         metavar="[NAME=]FILE",
@@ -148,11 +150,10 @@ def _firmware(
                 help="mizzen emulate --help",
             )
         return options.firmware, options.accelerator_config or DEFAULT_ACCELERATOR, ()
-    import mizzen
     from mizzen.boards import find_board
     from mizzen.export import runner
 
-    artifact = mizzen.load(path, options.accelerator_config)
+    artifact = load_artifact(options, path)
     inputs = _inputs(artifact, options.input, console)
     made = runner(artifact, find_board(options.board), inputs)
     accelerator = options.accelerator_config or artifact.accelerator or DEFAULT_ACCELERATOR

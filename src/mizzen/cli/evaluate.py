@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import names_list, positive_number
 from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.layout import count, duration, fields, share, table
@@ -28,6 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "artifact", metavar="ARTIFACT", help="a compiled .tflite, .zip or .pte, or Vela's raw .npz"
     )
+    add_data_option(parser)
     parser.add_argument(
         "--data",
         metavar="[NAME=]PATH",
@@ -134,7 +136,6 @@ def condition(text: str) -> tuple[str | None, float]:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Evaluate the artifact on the data set."""
     use_one_thread()
-    import mizzen
     from mizzen.analysis.evaluation import Judgement, Listener, Task, judge
     from mizzen.analysis.evaluation.evaluate import engine_of, output_of
     from mizzen.analysis.evaluation.judging import Join
@@ -143,7 +144,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.data.labels import classes_from
     from mizzen.data.opening import open_data
 
-    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    artifact = load_artifact(options, options.artifact)
     console.note(artifact_text(artifact, width=console.width))
     opened = open_data(
         options.data,

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import add_output_option, output_folder
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
@@ -38,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the runtime: c is Mizzen's own, in C99; tflm is TensorFlow Lite "
         "Micro, executorch is ExecuTorch",
     )
+    add_data_option(parser)
     parser.add_argument(
         "--signature", metavar="NAME", help="export a signature instead of the whole network"
     )
@@ -74,7 +76,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Export the artifact, and say what the project has and needs."""
-    import mizzen
     from mizzen.analysis.checking.artifacts import example_for
     from mizzen.boards import find_board
     from mizzen.export import RUNTIMES, Request, checkouts_for
@@ -83,7 +84,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     given = {name: vars(options)[name] for name in CHECKOUTS if vars(options)[name] is not None}
     checkouts = checkouts_for(options.to, given)
 
-    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    artifact = load_artifact(options, options.artifact)
     if options.signature is not None:
         artifact = artifact.signature(options.signature)
     board = find_board(options.board)

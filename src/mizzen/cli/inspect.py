@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.between import between, require_artifact
 from mizzen.cli.configuration import add_system_options
 from mizzen.cli.console import Answer, Console
@@ -33,6 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; with --between, a network "
         "that is not compiled: a quantised .tflite, .onnx or .pt2 file, or a .tosa file",
     )
+    add_data_option(parser)
     parser.add_argument("--listing", action="store_true", help="list every command")
     parser.add_argument(
         "--hazards",
@@ -68,9 +70,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
-    import mizzen
 
-    artifact = mizzen.load(options.artifact, options.accelerator_config)
+    artifact = load_artifact(options, options.artifact)
     console.note(artifact_text(artifact, width=console.width))
     found = [_looked_at(row, options, console) for row in artifact.subgraphs]
     document = {**found[0].document, **({} if len(found) == 1 else {

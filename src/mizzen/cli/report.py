@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_configuration_options,
     keywords,
@@ -35,6 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; or a model, a .tflite, .onnx, "
         ".pt2 or .tosa file, which is compiled first",
     )
+    add_data_option(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the page (default: ARTIFACT's name with .html)"
     )
@@ -155,7 +157,7 @@ def _artifact(options: argparse.Namespace, console: Console) -> Artifact:
 
     path = Path(options.artifact)
     if path.suffix not in MODELS:
-        artifact = mizzen.load(path, options.accelerator_config)
+        artifact = load_artifact(options, path)
         if artifact.accelerator is not None or artifact.report is not None:
             _require_nothing_asked(options)
             console.note(artifact_text(artifact, width=console.width))

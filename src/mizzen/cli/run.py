@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import add_output_option, output_folder, read_file
 from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.inputs import read_inputs
@@ -45,9 +46,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "artifact",
         metavar="ARTIFACT",
-        help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; or a .tosa file, executed as "
-        "TOSA says",
+        help="a compiled .tflite, .zip or .pte, or Vela's raw .npz; a .bpte, whose examples are "
+        "run and compared where no input is given; or a .tosa file, executed as TOSA says",
     )
+    add_data_option(parser)
     parser.add_argument(
         "--input",
         metavar="[NAME=]FILE",
@@ -76,10 +78,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the artifact on the arrays and write its outputs."""
+    from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.batching import batch_of
 
     use_one_thread()
     artifact = _network(options, console)
+    if isinstance(artifact, Artifact) and artifact.examples and not options.input:
+        return _examples(options, artifact, console)
     arrays = read_inputs(options.input, artifact.inputs, console.note, forms_of(options))
     if options.strict:
         with console.progress(f"looking for hazards in {options.artifact}"):
@@ -105,6 +110,27 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     }
     head = f"{count(inferences, 'inference')} in {duration(seconds)}"
     return Answer(document, _text(head, results, console), diagnostics=artifact.notes)
+
+
+def _examples(options: argparse.Namespace, artifact: Artifact, console: Console) -> Answer:
+    """Run the examples that came with an artifact, and compare with what they expect."""
+    from mizzen.analysis.checking.examples import compare_examples
+
+    with console.progress(f"running the examples of {options.artifact}"):
+        compared = list(compare_examples(artifact))
+    findings = [each.finding for each in compared if each.finding is not None]
+    cells = [
+        (str(each.example), each.output, str(each.numbers), str(each.differing),
+         f"{each.largest:.6g}")
+        for each in compared
+    ]  # fmt: skip
+    headings = ("example", "output", "numbers", "differing", "largest difference")
+    return Answer(
+        {**_head(options, artifact), "examples": [each.as_dict() for each in compared]},
+        table(cells, width=console.width, headings=headings, right=(0, 2, 3, 4)),
+        failures=findings,
+        diagnostics=artifact.notes,
+    )
 
 
 def _inferred(
@@ -135,11 +161,10 @@ def _outputs(outputs: Array | tuple[Array, ...]) -> tuple[Array, ...]:
 
 def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaReference:
     """Return the network to run, and write what it is. E200 for a TOSA file and an accelerator."""
-    import mizzen
 
     path = Path(options.artifact)
     if path.suffix != TOSA:
-        artifact = mizzen.load(path, options.accelerator_config)
+        artifact = load_artifact(options, path)
         console.note(artifact_text(artifact, width=console.width))
         return artifact if options.signature is None else artifact.signature(options.signature)
     if options.signature is not None:

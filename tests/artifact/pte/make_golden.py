@@ -1,6 +1,6 @@
 """Make the programs of this folder with ExecuTorch's Arm backend; see README.md.
 
-``python make_golden.py FOLDER`` writes each network's ``.pte``, and ``.npz`` with `inputs`
+``python make_golden.py FOLDER [NAME...]`` writes networks' ``.pte``, and ``.npz`` with `inputs`
 `[calls, ...]` and `outputs` that PyTorch's quantised module gives for them, one call after another.
 Of each delegate it has integers `taken0_1 [cases, ...]` (delegate 0, input 1) and what Arm's TOSA
 reference model gives for them, `given0_0`.
@@ -9,6 +9,7 @@ reference model gives for them, `given0_0`.
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,47 @@ class State(nn.Module):
         return self.second(hidden)
 
 
-NETWORKS: dict[str, tuple[type[nn.Module], tuple[int, ...], str, str]] = {
-    "ds_cnn_u55": (DsCnn, (1, 1, 25, 10), "ethos-u55-128", "int8"),
-    "cnn_int16_u85": (Cnn, (1, 3, 16, 16), "ethos-u85-256", "int16"),
-    "state_u85": (State, (1, 6), "ethos-u85-256", "int8"),
+class Tiny(nn.Module):
+    """A classifier of few weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(4))
+        self.head = nn.Linear(8 * 2 * 2, 3)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(image).flatten(1))
+
+
+@dataclass(frozen=True)
+class Form:
+    """A network and how it is exported.
+
+    placements  of a delegate's blocks in files of data, by block
+    cortex_m    whether kernels at the edge are replaced, as ExecuTorch's own script does it
+    bundled     whether inputs and PyTorch's outputs go with the program
+    """
+
+    kind: type[nn.Module]
+    shape: tuple[int, ...]
+    accelerator: str
+    dtype: str = "int8"
+    placements: dict[str, str] = field(default_factory=dict)
+    cortex_m: bool = False
+    bundled: bool = False
+
+
+TINY = (1, 1, 8, 8)
+NETWORKS = {
+    "ds_cnn_u55": Form(DsCnn, (1, 1, 25, 10), "ethos-u55-128"),
+    "cnn_int16_u85": Form(Cnn, (1, 3, 16, 16), "ethos-u85-256", "int16"),
+    "state_u85": Form(State, (1, 6), "ethos-u85-256"),
+    "cortex_m_u55": Form(Tiny, TINY, "ethos-u55-128", cortex_m=True, bundled=True),
+    "apart_u85": Form(
+        Tiny, TINY, "ethos-u85-256", placements={"weight_data": "weights", "cmd_data": "commands"}
+    ),
 }
-"""Name to module, shape of the input, accelerator and type of activations."""
+"""By name."""
 
 
 class Recorder:
@@ -118,22 +154,34 @@ def judged(networks: list[bytes], types: dict[int, Any]) -> dict[str, Any]:
     return arrays
 
 
+def bundled(made: Any, module: Any, inputs: list[torch.Tensor]) -> bytes:
+    """Return a program with two examples."""
+    devtools: Any = import_module("executorch.devtools")
+    parts: Any = import_module("executorch.devtools.bundled_program.config")
+    writer: Any = import_module("executorch.devtools.bundled_program.serialize")
+    cases = [parts.MethodTestCase((given,), (module(given),)) for given in inputs[:2]]
+    suites = [parts.MethodTestSuite(method_name="forward", test_cases=cases)]
+    program = devtools.BundledProgram(made, suites)
+    return writer.serialize_from_bundled_program_to_flatbuffer(program)
+
+
 def make(name: str, folder: Path) -> None:
     """Write one network's files."""
     pt2e: Any = import_module("torchao.quantization.pt2e.quantize_pt2e")
     arm: Any = import_module("executorch.backends.arm.ethosu")
     quantizers: Any = import_module("executorch.backends.arm.quantizer")
     exir: Any = import_module("executorch.exir")
-    kind, shape, accelerator, dtype = NETWORKS[name]
+    form = NETWORKS[name]
     torch.manual_seed(7)
-    module = kind().eval()
+    module = form.kind().eval()
     generator = torch.Generator().manual_seed(3)
-    inputs = [torch.randn(shape, generator=generator) for _ in range(CALLS)]
-    spec = arm.EthosUCompileSpec(accelerator)
+    inputs = [torch.randn(form.shape, generator=generator) for _ in range(CALLS)]
+    placed = arm.VelaExternalBlockPlacements(**form.placements) if form.placements else None
+    spec = arm.EthosUCompileSpec(form.accelerator, external_block_placements=placed)
     quantizer = quantizers.EthosUQuantizer(spec)
     a8w8 = quantizers.get_symmetric_quantization_config
     a16w8 = quantizers.get_symmetric_a16w8_quantization_config
-    quantizer.set_global(a8w8() if dtype == "int8" else a16w8())
+    quantizer.set_global(a8w8() if form.dtype == "int8" else a16w8())
     exported = torch.export.export(module, (inputs[0],)).module(check_guards=False)
     prepared = pt2e.prepare_pt2e(exported, quantizer)
     for array in inputs[:CALIBRATION_CALLS]:
@@ -146,19 +194,27 @@ def make(name: str, folder: Path) -> None:
     recorder = Recorder(import_module("executorch.backends.arm.ethosu.backend"))
     partitioner = [arm.EthosUPartitioner(spec)]
     lowered = exir.to_edge_transform_and_lower(program, partitioner=partitioner)
-    config = exir.ExecutorchBackendConfig(extract_delegate_segments=dtype == "int16")
-    (folder / f"{name}.pte").write_bytes(lowered.to_executorch(config=config).buffer)
+    if form.cortex_m:
+        passes: Any = import_module("executorch.backends.cortex_m.passes.replace_quant_nodes_pass")
+        lowered = lowered.transform([passes.ReplaceQuantNodesPass()])
+    extracted = form.dtype == "int16" or bool(form.placements)
+    config = exir.ExecutorchBackendConfig(extract_delegate_segments=extracted)
+    made = lowered.to_executorch(config=config)
+    (folder / f"{name}.pte").write_bytes(made.buffer)
+    made.write_tensor_data_to_file(str(folder))
     outputs = [converted(array).numpy() for array in inputs]
     stacked = np.stack([array.numpy() for array in inputs])
     arrays: dict[str, Any] = {"inputs": stacked, "outputs": np.stack(outputs)}
     arrays |= judged(recorder.networks, TYPES)
+    if form.bundled:
+        (folder / f"{name}.bpte").write_bytes(bundled(made, converted, inputs))
     np.savez_compressed(folder / f"{name}.npz", **arrays)
 
 
 def main() -> None:
     """Write all networks' files."""
     torch.set_grad_enabled(False)
-    for name in NETWORKS:
+    for name in sys.argv[2:] or NETWORKS:
         make(name, Path(sys.argv[1]))
 
 

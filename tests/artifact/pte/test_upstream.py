@@ -23,6 +23,8 @@ ACCELERATORS = {
     "ds_cnn_u55": "ethos-u55-128",
     "cnn_int16_u85": "ethos-u85-256",
     "state_u85": "ethos-u85-256",
+    "cortex_m_u55": "ethos-u55-128",
+    "apart_u85": "ethos-u85-256",
 }
 
 
@@ -31,7 +33,7 @@ def loaded(name: str) -> tuple[Artifact, dict[str, Any]]:
         return mizzen.load(HERE / f"{name}.pte"), dict(arrays)
 
 
-@pytest.mark.parametrize("name", ["ds_cnn_u55", "state_u85"])
+@pytest.mark.parametrize("name", ["ds_cnn_u55", "state_u85", "cortex_m_u55", "apart_u85"])
 def test_gives_what_pytorch_gives(name: str) -> None:
     artifact, known = loaded(name)
     session = artifact.session()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mizzen.analysis.checking.examples import compare_examples
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array, TensorInfo, zero_of
 from mizzen.artifact.program import HazardReport
@@ -71,18 +72,21 @@ class ArtifactCheck:
     fault       what stopped them
     doubts      what a runtime must do that is not usual, and what stopped those inferences that
                 have the ends of the range for every input
+    unexpected  what is not as the examples expect that came with the artifact
     """
 
     steps: tuple[StepCheck, ...]
     inferences: int = 0
     fault: Diagnostic | None = None
     doubts: tuple[Diagnostic, ...] = ()
+    unexpected: tuple[Diagnostic, ...] = ()
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
         """Everything that is wrong."""
         faults = () if self.fault is None else (self.fault,)
-        return (*(finding for step in self.steps for finding in step.findings), *faults)
+        of_steps = (finding for step in self.steps for finding in step.findings)
+        return (*of_steps, *faults, *self.unexpected)
 
     def as_dict(self) -> dict[str, object]:
         """Return the check as JSON-ready data."""
@@ -91,6 +95,7 @@ class ArtifactCheck:
             "inferences": self.inferences,
             "fault": None if self.fault is None else self.fault.as_dict(),
             "doubts": [doubt.as_dict() for doubt in self.doubts],
+            "unexpected": [finding.as_dict() for finding in self.unexpected],
             "not_known": list(NOT_KNOWN),
         }
 
@@ -118,7 +123,17 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         if extreme and not fault:
             at_ends = at_ends or _fault(part, [array[extreme] for array in inputs])
     doubts = () if at_ends is None or fault is not None else (_doubt(at_ends),)
-    return ArtifactCheck(steps, count, fault, (*notes, *doubts))
+    examples = () if fault is not None else tuple(_findings_of_examples(artifact))
+    return ArtifactCheck(steps, count, fault, (*notes, *doubts), examples)
+
+
+def _findings_of_examples(artifact: Artifact) -> Iterator[Diagnostic]:
+    try:
+        for compared in compare_examples(artifact):
+            if compared.finding is not None:
+                yield compared.finding
+    except MizzenError as error:
+        yield error.diagnostic
 
 
 def _fault(artifact: Artifact, inputs: Sequence[Array]) -> Diagnostic | None:

@@ -158,6 +158,14 @@ def read(data: bytes, name: str) -> PteProgram:
     return _Reading(split(data, name), name).program()
 
 
+def references(data: bytes, name: str) -> tuple[frozenset[str], tuple[Delegate, ...]]:
+    """Return the names of data that tensors of a program need and it has not, and its delegates.
+
+    Raises as `read`, but for E172 and E176.
+    """
+    return _Reading(split(data, name), name).references()
+
+
 def memories(data: bytes, name: str) -> int:
     """Return how many planned memories a program has. Raises as `read`."""
     sizes = _method(split(data, name).program, name)["non_const_buffer_sizes"]
@@ -196,6 +204,15 @@ class _Reading:
             memory_bytes=self._memories[-1],
             named=self._named,
         )
+
+    def references(self) -> tuple[frozenset[str], tuple[Delegate, ...]]:
+        """Return the names of tensors' data that must be given, and the delegates."""
+        records: list[Record] = self._plan["values"] or []
+        members = [self._member(record, place) for place, record in enumerate(records)]
+        keys = (_key_elsewhere(member.fields) for member in members if member.table == "Tensor")
+        missing = frozenset(key for key in keys if key is not None and key not in self._named)
+        delegates = tuple(self._delegate(record) for record in self._plan["delegates"] or ())
+        return missing, delegates
 
     def _buffers(self) -> Sequence[bytes]:
         """Return constants by their places; older files have each in a table of its own."""
@@ -303,9 +320,9 @@ class _Reading:
     def _data(self, fields: Record, made: PteTensor, place: int) -> npt.NDArray[Any] | None:
         """Return a tensor's constant, or what a state starts with; None if it has neither."""
         index: int = fields["data_buffer_idx"]
-        extra: Record = fields["extra_tensor_info"] or {}
-        if extra.get("location") == _EXTERNAL and made.place is None:
-            contents = self._elsewhere(str(extra["fully_qualified_name"] or ""), place)
+        key = _key_elsewhere(fields)
+        if key is not None:
+            contents = self._elsewhere(key, place)
         elif not index:
             return None
         else:
@@ -326,7 +343,7 @@ class _Reading:
                 "E172",
                 f"{self._name}: the data of value {place}, {key!r}, must be given, and is in "
                 "another file",
-                help="export the program without external constants, so that it has them all",
+                help="give it with --ptd FILE, or put the .ptd beside the program",
             )
         return contents
 
@@ -415,6 +432,14 @@ def _method(program: Record, name: str) -> Record:
             help="export the method that you want as forward",
         )
     return chosen[0]
+
+
+def _key_elsewhere(fields: Record) -> str | None:
+    """Return the name of a tensor's data where that is in no segment of constants."""
+    extra: Record = fields["extra_tensor_info"] or {}
+    if extra.get("location") != _EXTERNAL or fields["allocation_info"] is not None:
+        return None
+    return str(extra["fully_qualified_name"] or "")
 
 
 def _numbers(fields: Record, field: str = "items") -> list[Any]:

@@ -138,7 +138,10 @@ def read(data: bytes, name: str, external: Mapping[str, bytes] | None = None) ->
     E170 for a damaged payload, E171 for a tensor that does not lie in its region, E172 for contents
     that are elsewhere and not given.
     """
-    blocks = dict(_blocks(data, name, external or {}))
+    blocks = {
+        block: _external(contents, block, name, external or {}) if elsewhere else contents
+        for block, contents, elsewhere in _blocks(data, name)
+    }
     scratch = blocks[SCRATCH]
     if len(scratch) != _SIZE.size:
         raise _damaged(name, f"{SCRATCH} must have {_SIZE.size} bytes, not {len(scratch)}")
@@ -153,8 +156,16 @@ def read(data: bytes, name: str, external: Mapping[str, bytes] | None = None) ->
     )
 
 
-def _blocks(data: bytes, name: str, external: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Return the blocks between the first and the last, each once, with their contents."""
+def external_keys(data: bytes, name: str) -> tuple[str, ...]:
+    """Return the keys of contents that are kept apart. E170 for a damaged payload."""
+    return tuple(_key(contents) for _, contents, elsewhere in _blocks(data, name) if elsewhere)
+
+
+def _blocks(data: bytes, name: str) -> Iterator[tuple[str, bytes, bool]]:
+    """Return the blocks between the first and the last, each once: name, contents, or their key.
+
+    The last says whether it is the key of contents that are kept apart.
+    """
     missing = list(CONTENTS)
     at = _marker(data, 0, FIRST, name)
     while missing:
@@ -168,8 +179,7 @@ def _blocks(data: bytes, name: str, external: Mapping[str, bytes]) -> Iterator[t
         at = start + size + -size % ALIGNMENT_BYTES
         if at > len(data):
             raise _damaged(name, f"{block} must have {size} bytes, and the payload ends")
-        contents = bytes(data[start : start + size])
-        yield block, _external(contents, block, name, external) if elsewhere else contents
+        yield block, bytes(data[start : start + size]), elsewhere
     end = _marker(data, at, LAST, name)
     if any(data[end:]):
         raise _damaged(name, f"it must end at byte {end}, and goes on to {len(data)}")
@@ -193,15 +203,19 @@ def _marker(data: bytes, at: int, wanted: str, name: str) -> int:
 
 
 def _external(key: bytes, block: str, name: str, external: Mapping[str, bytes]) -> bytes:
-    contents = external.get(key.decode("ascii", errors="backslashreplace"))
+    contents = external.get(_key(key))
     if contents is None:
         raise fail(
             "E172",
             f"{name}: the contents of {block} must be given, and are in another file",
             rule=_RULE,
-            help="compile without placements of external blocks, so that the program has them all",
+            help="give it with --ptd FILE, or put the .ptd beside the program",
         )
     return contents
+
+
+def _key(contents: bytes) -> str:
+    return contents.decode("ascii", errors="backslashreplace")
 
 
 def _tensors(contents: bytes, block: str, name: str) -> Iterator[VelaTensor]:

@@ -1,0 +1,125 @@
+"""An artifact out of files as people have them: with its data beside it, or examples around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mizzen.artifact.interface import Array, Example
+from mizzen.diagnostics import MizzenError, fail
+from mizzen.flatbuffer import bpte, ptd
+from mizzen.flatbuffer.pte import DTYPES, is_pte
+from mizzen.flatbuffer.reader import Member, Record, read
+
+MOST_BESIDE = 64
+"""Files of data that are looked at where none was named."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The bytes of an artifact alone, and examples that came with it."""
+
+    data: bytes
+    examples: tuple[Example, ...] = ()
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file. E110 for one that cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise fail("E110", f"{path} must be a file that can be read: {error.strerror}") from None
+
+
+def opened(path: Path, data: bytes, beside: Sequence[Path] = ()) -> Opened:
+    """Return what a file holds.
+
+    beside  ExecuTorch's files of data; where none is named, those in the folder of a program that
+            needs some
+
+    E101, E102 and E173 for files that are damaged, E110 for one that cannot be read, E201 for data
+    that no ExecuTorch program asks for.
+    """
+    whole = unwrapped(data, path.name)
+    if not is_pte(whole.data, path.name):
+        _require_none(path, beside)
+        return whole
+    return Opened(_with_data(path, whole.data, beside), whole.examples)
+
+
+def unwrapped(data: bytes, name: str) -> Opened:
+    """Return what a file's bytes hold, without anything beside it. Raises as `opened`."""
+    return _bundled(data, name) if data[4:8] == bpte.SCHEMA.identifier else Opened(data)
+
+
+def _require_none(path: Path, beside: Sequence[Path]) -> None:
+    if beside:
+        raise fail(
+            "E200",
+            f"the command line is wrong: {beside[0]} is data of an ExecuTorch program, and "
+            f"{path} is none",
+            help="leave out --ptd",
+        )
+
+
+def _with_data(path: Path, data: bytes, beside: Sequence[Path]) -> bytes:
+    from mizzen.package.executorch.joining import keys_elsewhere, with_data
+
+    missing = keys_elsewhere(data, path.name)
+    if not missing:
+        return data
+    files = beside or sorted(path.parent.glob(f"*{ptd.ENDING}"))[:MOST_BESIDE]
+    contents: dict[str, bytes] = {}
+    for file in files:
+        held = ptd.named_data(read_file(file), file.name)
+        contents |= {key: part for key, part in held.items() if key in missing}
+    return with_data(data, path.name, contents) if contents else data
+
+
+def _bundled(data: bytes, name: str) -> Opened:
+    root = read(data, bpte.SCHEMA, name)
+    program = b"" if root["program"] is None else root["program"].tobytes()
+    suites: list[Record] = root["method_test_suites"] or []
+    chosen = [suite for suite in suites if suite["method_name"] == "forward"] or suites[:1]
+    cases = (case for suite in chosen for case in suite["test_cases"] or ())
+    return Opened(program, tuple(_example(case, name) for case in cases))
+
+
+def _example(case: Record, name: str) -> Example:
+    inputs, expected = (
+        tuple(_arrays(case[key] or (), name)) for key in ("inputs", "expected_outputs")
+    )
+    return Example(inputs, expected)
+
+
+def _arrays(values: Iterable[Record], name: str) -> Iterator[Array]:
+    """Return the tensors of a list, in their dimensions' order; ExecuTorch takes no others."""
+    for value in values:
+        member = value["val"]
+        if not isinstance(member, Member) or member.table != "Tensor":
+            continue
+        fields = member.fields
+        dtype = DTYPES.get(fields["scalar_type"])
+        shape: list[int] = [] if fields["sizes"] is None else fields["sizes"].tolist()
+        order: list[int] = list(range(len(shape)))
+        if fields["dim_order"] is not None:
+            order = fields["dim_order"].tolist()
+        held = np.zeros(0, np.uint8) if fields["data"] is None else fields["data"]
+        if dtype is None or sorted(order) != list(range(len(shape))) or min(shape, default=0) < 0:
+            raise _damaged(name, f"a tensor cannot have type {fields['scalar_type']} and {shape}")
+        stored = tuple(shape[axis] for axis in order)
+        if held.nbytes != int(np.prod(stored, dtype=np.float64)) * dtype.itemsize:
+            raise _damaged(name, f"a tensor of shape {shape} cannot have {held.nbytes} bytes")
+        yield held.view(dtype).reshape(stored).transpose(np.argsort(order))
+
+
+def _damaged(name: str, reason: str) -> MizzenError:
+    return fail(
+        "E173",
+        f"{name} must be a whole bundled program of ExecuTorch: {reason}",
+        rule="ExecuTorch 1.5, devtools/bundled_program/schema/bundled_program_schema.fbs",
+        help="get the file again; it is truncated or its bytes have changed",
+    )
