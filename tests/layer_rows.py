@@ -357,6 +357,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler": (
         "mizzen.diagnostics",
+        "mizzen.boards",
         "mizzen.flatbuffer",
         "mizzen.graph",
         "mizzen.ops",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from mizzen.boards import (
     Board,
@@ -14,14 +18,17 @@ from mizzen.boards import (
     board_names,
     find_board,
     linker_script,
+    missing_keys,
     reading,
 )
+from mizzen.boards.file_format import BoardKeys
+from mizzen.boards.keys import KEYS
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 EVERY = [find_board(name) for name in board_names()]
-BOARDS = [board for board in EVERY if board.places]
-"""Those that say where firmware lies; others only answer whether something fits."""
+BOARDS = [board for board in EVERY if not list(missing_keys(board, board.modes[0]))]
+"""Those that say all that firmware needs; what the others leave open is asked for."""
 
 
 def macros(board: Board, product: str, mode: str) -> dict[str, int | str]:
@@ -33,11 +40,61 @@ def macros(board: Board, product: str, mode: str) -> dict[str, int | str]:
 
 
 def test_the_boards_are_these() -> None:
-    assert [board.name for board in BOARDS] == ["corstone300", "corstone310", "corstone320"]
     assert board_names() == (
-        "alif_ensemble_e7", "alif_ensemble_e8", "corstone300", "corstone310", "corstone320",
-        "grove_vision_ai_v2", "himax_we2", "infineon_pse84", "nxp_imx93", "renesas_ra8p1",
+        "alif_ensemble_e7", "alif_ensemble_e7_he", "alif_ensemble_e8", "corstone300",
+        "corstone310", "corstone320", "grove_vision_ai_v2", "himax_we2", "infineon_pse84",
+        "nuvoton_m55m1", "nxp_imx93", "openmv_ae3", "renesas_ra8p1",
     )  # fmt: skip
+    left_open = [board.name for board in EVERY if board not in BOARDS]
+    assert left_open == ["infineon_pse84", "renesas_ra8p1"]
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("ra8p1", "renesas_ra8p1"),
+        ("pse84", "infineon_pse84"),
+        ("imx93", "nxp_imx93"),
+        ("m55m1", "nuvoton_m55m1"),
+    ],
+)
+def test_boards_have_short_names(alias: str, name: str) -> None:
+    assert find_board(alias) == find_board(name)
+
+
+ACCELERATORS_OF = {
+    "alif_ensemble_e7": ("ethos-u55-256",),
+    "alif_ensemble_e7_he": ("ethos-u55-128",),
+    "alif_ensemble_e8": ("ethos-u85-256", "ethos-u55-256"),
+    "grove_vision_ai_v2": ("ethos-u55-64",),
+    "infineon_pse84": ("ethos-u55-128",),
+    "nuvoton_m55m1": ("ethos-u55-256",),
+    "nxp_imx93": ("ethos-u65-256",),
+    "openmv_ae3": ("ethos-u55-256",),
+    "renesas_ra8p1": ("ethos-u55-256",),
+}
+
+
+@pytest.mark.parametrize(("name", "accelerators"), ACCELERATORS_OF.items())
+def test_a_stream_for_another_size_is_refused(name: str, accelerators: tuple[str, ...]) -> None:
+    board = find_board(name)
+    assert board.accelerators == accelerators
+    for other in ACCELERATORS:
+        if other in accelerators:
+            board.require_npu(other)
+            continue
+        with pytest.raises(MizzenError) as caught:
+            board.require_npu(other)
+        assert caught.value.diagnostic.code in ("E415", "E442")
+
+
+def test_each_npu_of_a_board_has_its_own_registers() -> None:
+    board = find_board("alif_ensemble_e8")
+    assert (board.npu.base, board.npu.irq) == (0x4904_2000, 366)
+    other = board.for_npu("ethos-u55-256")
+    assert (other.npu.base, other.npu.irq) == (0x400E_1000, 55)
+    assert macros(board, "ethos-u55-256", "Shared_Sram")["BOARD_NPU_IRQ"] == 55
+    assert macros(board, "ethos-u85-256", "Shared_Sram")["BOARD_NPU_IRQ"] == 366
 
 
 @pytest.mark.parametrize("name", board_names())
@@ -111,7 +168,7 @@ def test_the_linker_script_has_every_memory(board: Board) -> None:
         r"^    (\w+) \(r\w+\) : ORIGIN = (\w+), LENGTH = (\w+)$", linker_script(board), re.M
     )
     rows = [(name, int(base, 0), int(size, 0)) for name, base, size in found]
-    assert rows == [(memory.name, memory.base, memory.size_bytes) for memory in board.memories]
+    assert rows == [(memory.name, memory.base, memory.size_bytes) for memory in board.mapped]
 
 
 def test_sections_go_where_the_memory_mode_says() -> None:
@@ -147,25 +204,60 @@ def test_another_configuration_of_the_product_is_refused() -> None:
     )
 
 
-FOR_FIRMWARE: list[tuple[Callable[[Board], object], str]] = [
-    (linker_script, "the address of ITCM"),
-    (lambda board: board_header(board, "ethos-u55"), "the NPU's ports on infineon_pse84"),
-    (lambda board: board.npu.irq, "the NPU's interrupt"),
-    (lambda board: board.uart, "the console of infineon_pse84"),
-    (lambda board: board.memory(Role.CODE), "the memory of code on infineon_pse84"),
-    (lambda board: board.modes[0].qconfig, "the port of the command stream"),
-]
-
-
-@pytest.mark.parametrize(("what", "needs"), FOR_FIRMWARE)
-def test_firmware_for_a_board_without_addresses_is_refused(
-    what: Callable[[Board], object], needs: str
-) -> None:
+def test_all_keys_that_firmware_needs_are_asked_for_at_once(tmp_path: Path) -> None:
     with pytest.raises(MizzenError) as caught:
-        what(find_board("infineon_pse84"))
-    assert str(caught.value).startswith(
-        f"error[E441]: firmware needs {needs}, which the board's file does not say\n  help give "
+        linker_script(find_board("infineon_pse84"))
+    assert str(caught.value) == (
+        "error[E441]: firmware for infineon_pse84 needs cpu.interrupts (external interrupts that "
+        "it has: 1 to 480), npu.base (where the NPU's registers begin: address, a multiple of "
+        "0x1000 below 0x100000000), which the board's file does not say\n"
+        "  help printf '%s\\n' 'inherits = \"infineon_pse84\"' 'name = \"mine\"' 'cpu.interrupts = "
+        "N' 'npu.base = 0xN' > mine.toml, with your values, and give --board mine.toml"
     )
+    command = str(caught.value.diagnostic.help).split(", with your values")[0]
+    given = command.replace("0xN", "0x50000000").replace("= N", "= 200")
+    subprocess.run(given, shell=True, check=True, cwd=tmp_path)
+    board = find_board(str(tmp_path / "mine.toml"))
+    assert (board.npu.base, board.cpu.interrupts) == (0x5000_0000, 200)
+    assert linker_script(board)
+
+
+def test_memories_without_addresses_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'inherits = "renesas_ra8p1"\nname = "mine"\nnpu.irq = 3\n'
+        '[[memory_mode]]\nnames = ["Shared_Sram"]\nmodel = "OSPI"\n'
+    )
+    with pytest.raises(MizzenError) as caught:
+        board_header(find_board(str(path)), "ethos-u55-256", "Shared_Sram")
+    assert "memory.base of OSPI (where it begins" in str(caught.value)
+    assert """'memory = [{name = "OSPI", base = 0xN}]'""" in str(caught.value)
+
+
+def test_every_key_is_in_the_table_once() -> None:
+    """The table is what people read; the models are what files are read by."""
+    rows = [each.place for each in KEYS]
+    assert len(rows) == len(set(rows))
+    assert sorted(rows) == sorted(model_places("", BoardKeys))
+
+
+def model_places(table: str, model: type[BaseModel]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        inner = next(
+            (
+                part
+                for part in (field.annotation, *get_args(field.annotation))
+                if isinstance(part, type) and issubclass(part, BaseModel)
+            ),
+            None,
+        )
+        if name == "other_npu":  # has the keys of npu
+            continue
+        place = f"{table}.{name}" if table else name
+        if inner is None:
+            yield place
+        else:
+            yield from model_places(place, inner)
 
 
 def test_an_unknown_memory_mode_is_refused() -> None:

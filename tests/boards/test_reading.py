@@ -31,7 +31,6 @@ def test_a_board_of_ones_own_is_read_by_its_path(tmp_path: Path) -> None:
 
 
 CASES = [
-    ("irq = 56", "", "npu.irq must be given, not left out"),
     ("irq = 56", "irq = 480", "npu.irq must be a whole number of 0..479, not 480"),
     ("irq = 56", 'irq = "56"', "npu.irq must be a whole number of 0..479, not '56'"),
     ("irq = 56", "irq = true", "npu.irq must be a whole number of 0..479, not True"),

@@ -48,7 +48,8 @@ def test_success_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr()
     assert shown.out == TEXT
     assert shown.err == (
-        "  board        corstone300\n  accelerator  ethos-u55-128\n  processor    Cortex-M33\n"
+        "  board        Arm Corstone-300 (corstone300)\n"
+        "  accelerator  ethos-u55-128\n  processor    Cortex-M33\n"
     )
 
 

@@ -12,6 +12,7 @@ It must not know compilers, artifacts, simulators or emulators: who needs a boar
 from mizzen.boards.board import Board, MemoryKind, MemoryMode, Role, UartKind
 from mizzen.boards.header import board_header
 from mizzen.boards.linker_script import linker_script
+from mizzen.boards.missing import missing_keys, require_registers
 from mizzen.boards.reading import board_names, find_board
 
 __all__ = [
@@ -24,4 +25,6 @@ __all__ = [
     "board_names",
     "find_board",
     "linker_script",
+    "missing_keys",
+    "require_registers",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -52,14 +52,9 @@ class UartKind(Enum):
 Fact = TypeVar("Fact")
 
 
-def _known(fact: Fact | None, what: str, where: str) -> Fact:
-    """Return a fact of a board's file; E441 for what firmware needs and it does not say."""
-    if fact is None:
-        raise fail(
-            "E441",
-            f"firmware needs {what}, which the board's file does not say",
-            help=f"give {where}, in a file of your own that inherits the board's",
-        )
+def _known(fact: Fact | None) -> Fact:
+    """Return a fact that `require_firmware` has looked for."""
+    assert fact is not None, "what firmware needs of a board is asked for first"
     return fact
 
 
@@ -82,8 +77,8 @@ class Memory:
 
     @property
     def base(self) -> int:
-        """Address that firmware is linked to. E441 where the file does not say."""
-        return _known(self.address, f"the address of {self.name}", "base in its [[memory]]")
+        """Address that firmware is linked to, where the file says."""
+        return _known(self.address)
 
     @property
     def bases(self) -> tuple[int, ...]:
@@ -111,15 +106,23 @@ class Npu:
     clock_hz: int | None = None
     driver: str | None = None
 
+    def has(self, accelerator: str) -> bool:
+        """Whether it may be this accelerator, as ``ethos-u55-128``, or this product."""
+        if accelerator in self.products:
+            return True
+        return accelerator in self.accelerators or (
+            not self.accelerators and accelerator.startswith(self.products)
+        )
+
     @property
     def base(self) -> int:
-        """Address of its registers. E441 where the file does not say."""
-        return _known(self.address, "the address of the NPU's registers", "base in [npu]")
+        """Address of its registers, where the file says."""
+        return _known(self.address)
 
     @property
     def irq(self) -> int:
-        """Number of its external interrupt. E441 where the file does not say."""
-        return _known(self.interrupt, "the NPU's interrupt", "irq in [npu]")
+        """Number of its external interrupt, where the file says."""
+        return _known(self.interrupt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,24 +151,18 @@ class MemoryMode:
     names    memory modes of `vela.ini` that it is for
     places   memory of each role
     queue    QCONFIG: the index of port settings that the command stream is read with
-    regions  REGIONCFG: the index of each region; empty where the file does not say
+    regions  REGIONCFG: the index of each region
     """
 
     names: tuple[str, ...]
     places: Mapping[Role, str]
-    queue: int | None
+    qconfig: int
     regions: tuple[int, ...]
 
     @property
-    def qconfig(self) -> int:
-        """The QCONFIG word. E441 where the file does not say."""
-        return _known(self.queue, "the port of the command stream", "qconfig in [[memory_mode]]")
-
-    @property
     def regioncfg(self) -> int:
-        """The REGIONCFG word: two bits a region, region 0 lowest. E441 where nothing says so."""
-        regions = _known(self.regions or None, "the ports of regions", "regions in [[memory_mode]]")
-        return sum(index << 2 * region for region, index in enumerate(regions))
+        """The REGIONCFG word: two bits a region, region 0 lowest."""
+        return sum(index << 2 * region for region, index in enumerate(self.regions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,13 +207,61 @@ class Cpu:
 
     @property
     def clock_hz(self) -> int:
-        """Clock. E441 where the file does not say."""
-        return _known(self.fastest, "the processor's clock", "clock_hz in [cpu]")
+        """Clock, where the file says."""
+        return _known(self.fastest)
 
     @property
     def interrupts(self) -> int:
-        """External interrupts that it has. E441 where the file does not say."""
-        return _known(self.external, "how many interrupts the processor has", "interrupts in [cpu]")
+        """External interrupts that it has, where the file says."""
+        return _known(self.external)
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """The vendor's software for a board, and how sources of ours join a project of it.
+
+    title           what it is called
+    source          where it comes from
+    version         which one the facts were read in
+    header          its header with the processor's functions
+    print           writes as `printf` does; `print_header` declares it
+    main            what the example is called
+    npu_base        its names of the NPU's address and interrupt; None where it starts the NPU
+    handler         the function that is the NPU's vector; None where there is none
+    vector          sets an interrupt's handler; None where none does
+    model_address   flash that the model is written to by itself; None where it is linked
+    sections        of its linker script, by role; those that are not there are the compiler's own
+    """
+
+    title: str
+    source: str
+    version: str
+    header: str
+    print: str
+    print_header: str
+    main: str
+    npu_base: str | None
+    npu_irq: str | None
+    handler: str | None
+    vector: str | None
+    model_address: int | None
+    sections: Mapping[Role, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What people do to bring a network onto the board: paragraphs in Markdown.
+
+    files    where the files go, and how the project is built
+    memory   where model and arena lie
+    driver   how the NPU is started
+    measure  how long an inference takes
+    """
+
+    files: str
+    memory: str
+    driver: str
+    measure: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +269,10 @@ class Board:
     """One board, as its file says it.
 
     places   memory of each role that firmware has; empty where the file places none
-    console  None where the file does not say
+    npus     those that the processor drives, the preferred one first
+    console  None where the file does not say: what firmware writes goes to the debugger
+    sdk      the vendor's software, which firmware is built in; None where there is none
+    page     how a network comes onto it; None where nobody wrote that
     """
 
     name: str
@@ -232,23 +280,45 @@ class Board:
     cpu: Cpu
     memories: tuple[Memory, ...]
     places: Mapping[Role, str]
-    npu: Npu
+    npus: tuple[Npu, ...]
     console: Uart | None
     timing_adapters: tuple[Window, ...]
     modes: tuple[MemoryMode, ...]
     ports: tuple[Ports, ...]
+    sdk: Sdk | None = None
+    page: Page | None = None
 
     @property
-    def uart(self) -> Uart:
-        """The console's serial port. E441 where the file does not say."""
-        return _known(self.console, f"the console of {self.name}", "a table [uart]")
+    def npu(self) -> Npu:
+        """The NPU that is taken where nobody asks for another."""
+        return self.npus[0]
+
+    @property
+    def mapped(self) -> tuple[Memory, ...]:
+        """The memories that the file gives an address."""
+        return tuple(memory for memory in self.memories if memory.address is not None)
+
+    @property
+    def accelerators(self) -> tuple[str, ...]:
+        """The configurations of its NPUs, as ``ethos-u55-128``; empty where no file says."""
+        return tuple(name for npu in self.npus for name in npu.accelerators)
+
+    @property
+    def products(self) -> tuple[str, ...]:
+        """The products of its NPUs, as ``ethos-u55``, each once."""
+        return tuple(dict.fromkeys(name for npu in self.npus for name in npu.products))
+
+    def for_npu(self, accelerator: str) -> Board:
+        """Return the board with the NPU for an accelerator first. E415, E442 if it has none."""
+        self.require_npu(accelerator)
+        chosen = next(npu for npu in self.npus if npu.has(accelerator))
+        return replace(self, npus=(chosen, *(npu for npu in self.npus if npu is not chosen)))
 
     def memory(self, role: Role, mode: MemoryMode | None = None) -> Memory:
         """Return the memory of a role in a memory mode, the first one's by default."""
         chosen = mode or self.modes[0]
-        name = (self.places if role in OF_BOARD else chosen.places).get(role)
-        chosen_name = _known(name, f"the memory of {role.value} on {self.name}", "a [placement]")
-        return next(memory for memory in self.memories if memory.name == chosen_name)
+        name = _known((self.places if role in OF_BOARD else chosen.places).get(role))
+        return next(memory for memory in self.memories if memory.name == name)
 
     def mode(self, name: str) -> MemoryMode:
         """Return how a memory mode is laid out. E415 if the board does not say."""
@@ -263,19 +333,19 @@ class Board:
 
         E415 for another product, E442 for another configuration of one that it has.
         """
-        if not accelerator.startswith(self.npu.products):
-            known = ", ".join(self.npu.products)
+        if any(npu.has(accelerator) for npu in self.npus):
+            return
+        if not accelerator.startswith(self.products):
+            known = ", ".join(self.products)
             raise fail("E415", f"the NPU on {self.name} must be of {known}, not {accelerator!r}")
-        known = self.npu.accelerators
-        if known and accelerator not in known and accelerator not in self.npu.products:
-            raise fail(
-                "E442",
-                f"the NPU on {self.name} must be {', '.join(known)}, not {accelerator!r}",
-                help=f"compile the network with --accelerator-config {known[0]}",
-            )
+        known = self.accelerators
+        raise fail(
+            "E442",
+            f"the NPU on {self.name} must be {' or '.join(known)}, not {accelerator!r}",
+            help=f"compile the network with --accelerator-config {known[0]}",
+        )
 
     def ports_of(self, accelerator: str) -> Ports:
-        """Return the port settings for an accelerator. E415, E442 if not there, E441 if unsaid."""
+        """Return the port settings for an accelerator. E415, E442 if the board has it not."""
         self.require_npu(accelerator)
-        own = next((each for each in self.ports if accelerator.startswith(each.product)), None)
-        return _known(own, f"the NPU's ports on {self.name}", "a table [[ports]]")
+        return next(each for each in self.ports if accelerator.startswith(each.product))

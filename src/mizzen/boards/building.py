@@ -12,9 +12,11 @@ from mizzen.boards.board import (
     Memory,
     MemoryMode,
     Npu,
+    Page,
     PortLimits,
     Ports,
     Role,
+    Sdk,
     Uart,
     Window,
 )
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
         NpuKeys,
         PlacementKeys,
         PortsKeys,
+        SdkKeys,
     )
 
 FORM = Form("a board's file in TOML", Syntax.TOML, "E410", "E411", "E412")
@@ -36,9 +39,24 @@ FORM = Form("a board's file in TOML", Syntax.TOML, "E410", "E411", "E412")
 KEYWORDS = frozenset({"ORIGIN", "org", "o", "LENGTH", "len", "l"})
 """What a region of a linker script cannot be called. Ref: GNU ld manual, 3.7, "MEMORY Command"."""
 
-NEEDED = {"cpu": ("interrupts", "clock_hz"), "npu": ("base", "irq")}
-"""What a board that places firmware must say, besides its console."""
-NEEDED_OF_EACH = {"memory": ("base",), "memory_mode": ("qconfig", "regions")}
+PRODUCTS = ("ethos-u55", "ethos-u65", "ethos-u85")
+QCONFIG = 2
+REGIONS = {
+    "ethos-u55": (3, 0, 1, 1, 1, 1, 1, 1),
+    "ethos-u65": (3, 2, 1, 1, 1, 1, 1, 1),
+    "ethos-u85": (3, 0, 1, 1, 1, 1, 1, 1),
+}
+"""What Arm's driver sets where a board's software does not change it.
+
+Ref: Ethos-U core driver 0.16, config_u55.h, config_u65.h, config_u85.h (NPU_QCONFIG,
+NPU_REGIONCFG_0 to _7, AXI limits).
+"""
+
+PORTS = {
+    "ethos-u55": Ports("ethos-u55", (PortLimits(32, 16, 0),) * 4, ()),
+    "ethos-u65": Ports("ethos-u65", (PortLimits(64, 32, 0),) * 4, ()),
+    "ethos-u85": Ports("ethos-u85", (PortLimits(12, 16, 2), PortLimits(64, 32, 2)), (0, 0, 4, 4)),
+}
 
 
 def build(keys: BoardKeys, file: str) -> Board:
@@ -53,25 +71,25 @@ class _Building:
         self.names = tuple(memory.name for memory in keys.memory)
 
     def board(self) -> Board:
-        """Return the board; one that places firmware says all that firmware needs."""
+        """Return the board."""
         keys = self.keys
         self._require_names()
-        if keys.placement is not None:
-            self._require_needed()
         return Board(
             name=keys.name,
             title=keys.title,
             cpu=Cpu(keys.cpu.core, keys.cpu.interrupts, keys.cpu.clock_hz, keys.cpu.qemu),
             memories=tuple(self._memory(at, memory) for at, memory in enumerate(keys.memory)),
             places=self._places("placement", keys.placement, OF_BOARD) if keys.placement else {},
-            npu=self._npu(keys.npu),
+            npus=tuple(self._npu(each) for each in (keys.npu, *keys.other_npu)),
             console=keys.uart and Uart(keys.uart.kind, keys.uart.base, keys.uart.alias),
             timing_adapters=tuple(
                 Window(adapter.name, adapter.base, adapter.alias, adapter.size_bytes)
                 for adapter in keys.timing_adapter
             ),
             modes=tuple(self._mode(at, mode) for at, mode in enumerate(keys.memory_mode)),
-            ports=tuple(self._ports(at, ports) for at, ports in enumerate(keys.ports)),
+            ports=self._all_ports(),
+            sdk=keys.sdk and _sdk(keys.sdk),
+            page=keys.page and Page(**{name: text.strip() for name, text in keys.page}),
         )
 
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
@@ -85,19 +103,6 @@ class _Building:
             if name in KEYWORDS:
                 must = f"be none of {', '.join(sorted(KEYWORDS))}, which linker scripts have"
                 raise self.wrong(f"memory[{at}].name", must, repr(name))
-
-    def _require_needed(self) -> None:
-        needed = [(table, getattr(self.keys, table), keys) for table, keys in NEEDED.items()]
-        needed += [
-            (f"{table}[{at}]", entry, keys)
-            for table, keys in NEEDED_OF_EACH.items()
-            for at, entry in enumerate(getattr(self.keys, table))
-        ]
-        missing = [f"{place}.{key}" for place, entry, keys in needed for key in keys
-                   if getattr(entry, key) is None]  # fmt: skip
-        missing += [] if self.keys.uart is not None else ["uart"]
-        if missing:
-            raise self.wrong(missing[0], "be given", "left out")
 
     def _memory(self, at: int, keys: MemoryKeys) -> Memory:
         size_bytes = keys.size_kib << 10
@@ -135,7 +140,14 @@ class _Building:
 
     def _mode(self, at: int, keys: ModeKeys) -> MemoryMode:
         places = self._places(f"memory_mode[{at}]", keys, OF_MODE)
-        return MemoryMode(keys.names, places, keys.qconfig, keys.regions or ())
+        qconfig = QCONFIG if keys.qconfig is None else keys.qconfig
+        regions = keys.regions or REGIONS[self.keys.npu.products[0]]
+        return MemoryMode(keys.names, places, qconfig, regions)
+
+    def _all_ports(self) -> tuple[Ports, ...]:
+        """Return the port settings of every product: the file's, else those of Arm's driver."""
+        own = {keys.product: self._ports(at, keys) for at, keys in enumerate(self.keys.ports)}
+        return tuple(own.get(product, PORTS[product]) for product in PRODUCTS)
 
     def _ports(self, at: int, keys: PortsKeys) -> Ports:
         from mizzen.boards.file_format import PORT_SETTINGS, U85_PORTS
@@ -153,3 +165,9 @@ class _Building:
             raise self.wrong(f"ports[{at}].attributes", must, len(attributes))
         limits = zip(keys.reads, keys.writes, keys.beats, strict=True)
         return Ports(keys.product, tuple(PortLimits(*limit) for limit in limits), attributes)
+
+
+def _sdk(keys: SdkKeys) -> Sdk:
+    said = dict(keys)
+    sections = {role: said.pop(f"{role.value}_section") for role in OF_MODE}
+    return Sdk(**said, sections={role: name for role, name in sections.items() if name})

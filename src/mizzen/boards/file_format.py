@@ -26,6 +26,26 @@ Anywhere = Annotated[
 Address = Annotated[Anywhere, MultipleOf(PAGE_BYTES)]
 Index = Annotated[int, Field(ge=0, le=PORT_SETTINGS - 1)]
 Four = Annotated[tuple[Entry, ...], Field(max_length=PORT_SETTINGS)]
+Header = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*\.h$", max_length=100),
+    Must("be the name of a header, as device.h"),
+]
+SectionName = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z_.][A-Za-z0-9_.]*$", max_length=100),
+    Must("be letters, digits, '_' and '.'"),
+]
+Url = Annotated[
+    str,
+    Field(pattern=r"^https://[A-Za-z0-9._/-]+$", max_length=200),
+    Must("be an address of https"),
+]
+Text = Annotated[
+    str,
+    Field(pattern=r"^[^\p{Cf}\p{Zl}\p{Zp}\x00-\x09\x0b-\x1f\x7f-\x9f]*$", max_length=4096),
+    Must("be a text"),
+]
 Product = Literal["ethos-u55", "ethos-u65", "ethos-u85"]
 
 
@@ -79,6 +99,35 @@ class UartKeys(Section):
     alias: Address | None = None
 
 
+class SdkKeys(Section):
+    """The vendor's software."""
+
+    title: Title
+    source: Url
+    version: Title
+    header: Header
+    print: Identifier
+    print_header: Header
+    main: Identifier
+    npu_base: Identifier | None = None
+    npu_irq: Identifier | None = None
+    handler: Identifier | None = None
+    vector: Identifier | None = None
+    model_address: Anywhere | None = None
+    model_section: SectionName | None = None
+    arena_section: SectionName | None = None
+    fast_section: SectionName | None = None
+
+
+class PageKeys(Section):
+    """How a network comes onto the board."""
+
+    files: Text
+    memory: Text
+    driver: Text
+    measure: Text
+
+
 class WindowKeys(Section):
     """Registers that only keep what is written."""
 
@@ -120,7 +169,10 @@ class BoardKeys(Section):
     memory: Many[MemoryKeys] = ()
     placement: PlacementKeys | None = None
     npu: NpuKeys
+    other_npu: Many[NpuKeys] = ()
     uart: UartKeys | None = None
     timing_adapter: Many[WindowKeys] = ()
     memory_mode: Some[ModeKeys]
     ports: Many[PortsKeys] = ()
+    sdk: SdkKeys | None = None
+    page: PageKeys | None = None

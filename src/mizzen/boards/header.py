@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mizzen.boards.board import Board, MemoryMode, PortLimits, Ports, UartKind
+from mizzen.boards.board import Board, MemoryMode, PortLimits, Ports, Uart, UartKind
+from mizzen.boards.missing import require_firmware
 from mizzen.diagnostics import fail
 from mizzen.escaping import c_comment, c_string
 
@@ -15,10 +16,12 @@ def board_header(board: Board, accelerator: str, memory_mode: str | None = None)
     accelerator  the NPU, as ``ethos-u55-128`` or ``ethos-u55``
     memory_mode  a name of `vela.ini`; the board's first one where None
 
-    E415 if the board says nothing about one of them, E416 for a board that firmware would need
-    more vectors for than there are.
+    E415 and E442 if the board has one of them not, E441 if its file does not say all that firmware
+    needs, E416 for a board that firmware would need more vectors for than there are.
     """
     mode = board.modes[0] if memory_mode is None else board.mode(memory_mode)
+    board = board.for_npu(accelerator)
+    require_firmware(board, mode)
     ports = board.ports_of(accelerator)
     if board.npu.irq >= board.cpu.interrupts:
         raise fail(
@@ -34,20 +37,24 @@ def board_header(board: Board, accelerator: str, memory_mode: str | None = None)
 
 
 def _macros(board: Board, mode: MemoryMode, ports: Ports) -> list[tuple[str, str]]:
-    uart = "BOARD_UART_CMSDK" if board.uart.kind is UartKind.CMSDK else "BOARD_UART_PL011"
     return [
         ("BOARD_NAME", c_string(board.name)),
         ("BOARD_INTERRUPTS", str(board.cpu.interrupts)),
-        ("BOARD_CLOCK_HZ", f"{board.cpu.clock_hz}u"),
         ("BOARD_NPU_BASE", _word(board.npu.base)),
         ("BOARD_NPU_IRQ", str(board.npu.irq)),
         (f"BOARD_NPU_{ports.product.removeprefix('ethos-').upper()}", "1"),
         ("BOARD_NPU_QCONFIG", _word(mode.qconfig)),
         ("BOARD_NPU_REGIONCFG", _word(mode.regioncfg)),
         *_ports(ports),
-        (uart, "1"),
-        ("BOARD_UART_BASE", _word(board.uart.base)),
+        *_console(board.console),
     ]
+
+
+def _console(uart: Uart | None) -> list[tuple[str, str]]:
+    if uart is None:
+        return [("BOARD_CONSOLE_SEMIHOSTING", "1")]
+    kind = "BOARD_UART_CMSDK" if uart.kind is UartKind.CMSDK else "BOARD_UART_PL011"
+    return [(kind, "1"), ("BOARD_UART_BASE", _word(uart.base))]
 
 
 def _ports(ports: Ports) -> list[tuple[str, str]]:

@@ -13,7 +13,13 @@ from typing import cast
 from mizzen.diagnostics import fail
 
 INHERITS = "inherits"
-KEYS = {"memory": "name", "timing_adapter": "name", "ports": "product", "memory_mode": "names"}
+KEYS = {
+    "memory": "name",
+    "timing_adapter": "name",
+    "ports": "product",
+    "memory_mode": "names",
+    "other_npu": "products",
+}
 """Tables in lists, and by which key each is known."""
 
 Contents = Mapping[str, object]

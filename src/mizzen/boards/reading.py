@@ -21,6 +21,15 @@ MOST_PARENTS = 8
 PAGE_BYTES = 0x1000
 
 
+ALIASES = {
+    "ra8p1": "renesas_ra8p1",
+    "pse84": "infineon_pse84",
+    "imx93": "nxp_imx93",
+    "m55m1": "nuvoton_m55m1",
+}
+"""Short names of boards that are built in."""
+
+
 @cache
 def board_names() -> tuple[str, ...]:
     """Return the names of the boards that are built in."""
@@ -35,6 +44,7 @@ def find_board(name: str) -> Board:
     """
     if name.endswith(SUFFIX):
         return read_board(Path(name))
+    name = ALIASES.get(name, name)
     find_known(name)
     return read_board(FOLDER / f"{name}{SUFFIX}")
 
@@ -45,7 +55,7 @@ def find_known(name: str) -> None:
         raise fail(
             "E414",
             f"the board must be {', '.join(board_names())} or a file .toml, not {name!r}",
-            help=did_you_mean(name, board_names()),
+            help=did_you_mean(name, (*board_names(), *ALIASES)),
         )
 
 
@@ -92,8 +102,7 @@ def _check_overlaps(file: str, board: Board) -> None:
     """E413 where two things lie at one address, which then answers for neither."""
     ranges = [
         _Range(memory.name, base, base + memory.size_bytes)
-        for memory in board.memories
-        if memory.address is not None
+        for memory in board.mapped
         for base in memory.bases
     ]
     if board.console is not None:
@@ -102,8 +111,11 @@ def _check_overlaps(file: str, board: Board) -> None:
             for base in (board.console.base, board.console.alias)
             if base is not None
         ]
-    if board.npu.address is not None:
-        ranges.append(_Range("npu", board.npu.address, board.npu.address + PAGE_BYTES))
+    ranges += [
+        _Range("npu", npu.address, npu.address + PAGE_BYTES)
+        for npu in board.npus
+        if npu.address is not None
+    ]
     for one, other in combinations(ranges, 2):
         if one.start < other.end and other.start < one.end:
             raise fail(

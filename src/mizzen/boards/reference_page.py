@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mizzen.boards import keys
 from mizzen.boards.board import Board
+from mizzen.boards.missing import missing_keys
 from mizzen.boards.reading import FOLDER, SUFFIX, board_names, find_board
 
 KIB = 1024
@@ -13,11 +15,12 @@ def markdown() -> str:
     parts = [
         "# Boards",
         "A board is a TOML file, whose comments say where each figure comes from. What no public "
-        "document says is left out; a board without addresses answers whether something fits, and "
-        'firmware cannot be made for it. `inherits = "NAME"` takes over another board.',
-        "| board | processor | NPU | memories, KiB | firmware |\n|---|---|---|---|---|\n"
-        + "\n".join(_row(find_board(name)) for name in board_names()),
+        'document says is left out, and asked for by name when it is needed (E441). `inherits = "'
+        'NAME"` takes over another board, and keys of your own replace its keys.',
+        "| board | processor | NPU | memories, KiB | not known for firmware |\n"
+        "|---|---|---|---|---|\n" + "\n".join(_row(find_board(name)) for name in board_names()),
     ]
+    parts += ["## Keys", keys.table()]
     for name in board_names():
         text = (FOLDER / f"{name}{SUFFIX}").read_text("utf-8").rstrip()
         parts += [f"## {name}", f"```toml\n{text}\n```"]
@@ -25,8 +28,8 @@ def markdown() -> str:
 
 
 def _row(board: Board) -> str:
-    npu = ", ".join(board.npu.accelerators or board.npu.products)
+    npu = ", ".join(board.accelerators or board.products)
     memories = ", ".join(f"{memory.name} {memory.size_bytes // KIB}" for memory in board.memories)
-    firmware = "yes" if board.places else "no"
+    missing = ", ".join(f"`{each.place}`" for each in missing_keys(board, board.modes[0]))
     link = f"[{board.name}](#{board.name})"
-    return f"| {link}: {board.title} | {board.cpu.core} | {npu} | {memories} | {firmware} |"
+    return f"| {link}: {board.title} | {board.cpu.core} | {npu} | {memories} | {missing} |"

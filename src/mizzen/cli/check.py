@@ -11,19 +11,13 @@ from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_budget_options,
     add_configuration_options,
+    board_of,
     keywords,
     show_configuration,
     size_in_bytes,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.fit import (
-    Needs,
-    add_board_options,
-    board_of,
-    for_board,
-    needs_of_network,
-    needs_text,
-)
+from mizzen.cli.fit import Needs, add_clock_option, needs_of_network, needs_text
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, operators_text, summary_rows
@@ -74,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=size_in_bytes,
         help="with --linux: region 2 is the board's SRAM of so many bytes, as 384K for KiB",
     )
-    add_board_options(parser)
+    add_clock_option(parser)
     parser.add_argument(
         "--sort",
         metavar="{cycles,macs,sram,utilisation}",
@@ -115,8 +109,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.analysis.checking.budget import again
     from mizzen.cli.compile import document
 
-    board = board_of(options)
-    asked = for_board(keywords(options), board)
+    asked = keywords(options)
     chosen = show_configuration(asked, options.model, console)
     with console.progress(f"compiling {options.model}"):
         checked = mizzen.check(
@@ -128,7 +121,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     report = checked.compilation
     cost = cost_of(checked.artifact)
     compile_again = again(options.model, **asked)
-    needs = needs_of_network(checked.artifact, cost, board, options, compile_again)
+    needs = needs_of_network(checked.artifact, cost, chosen.board, options.clock, compile_again)
     layers = _layers(checked, cost, needs.memory, options.sort)
     steps = _cliffs(options, chosen, layers, console) if options.cliffs else ()
     allowed = {

@@ -22,6 +22,7 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.fit import Needs, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
@@ -123,10 +124,17 @@ def _compiled(
             )
         )
     cost = cost_of(artifact)
+    needs = Needs(None, None, None, None)
+    if chosen.board is not None:
+        needs = needs_of_network(artifact, cost, chosen.board, None, again(model, **asked))
     return Answer(
-        {**{what: str(file) for what, file in files.items()}, **document(report, cost)},
-        _text(report, cost, list(files.values()), console),
-        failures=failures,
+        {
+            **{what: str(file) for what, file in files.items()},
+            **document(report, cost),
+            **needs.as_dict(),
+        },
+        _text(report, cost, list(files.values()), needs, console),
+        failures=(*failures, *needs.findings),
         diagnostics=(*report.diagnostics, *replaced),
     )
 
@@ -189,11 +197,17 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
 
 
 def _text(
-    report: CompileReport, cost: CostReport | None, written: list[Path], console: Console
+    report: CompileReport,
+    cost: CostReport | None,
+    written: list[Path],
+    needs: Needs,
+    console: Console,
 ) -> str:
     summary = fields(summary_rows(report, cost), width=console.width)
     parts = [f"{one_line(report.model)}\n{summary}"]
     if report.on_cpu:
         parts.append(cpu_text(report.on_cpu, width=console.width))
+    if text := needs_text(needs, console):
+        parts.append(text)
     parts.append(written_text(written, width=console.width))
     return "\n\n".join(parts)

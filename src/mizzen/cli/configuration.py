@@ -13,6 +13,8 @@ from mizzen.compiler.source import Extents, read_shapes
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
+    from mizzen.boards import Board
     from mizzen.cli.console import Console
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.compiler.options import CompileOptions
@@ -39,6 +41,7 @@ class Keywords(TypedDict):
     """What the options say, as keywords of `mizzen.compile` and `mizzen.check`."""
 
     accelerator: str | None
+    board: str | None
     config: tuple[str, ...] | None
     system_config: str | None
     memory_mode: str | None
@@ -57,6 +60,8 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
     action  "append" for a verb that takes several accelerators and memory modes
     """
     group = parser.add_argument_group("configuration")
+    if action == "store":
+        add_board_option(group, BOARD)
     _add_machine_options(group, action)
     group.add_argument(
         "--optimise",
@@ -94,6 +99,33 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
         help="leave operators on the NPU whose results differ from the reference, with a warning",
     )
     _add_generator_options(parser)
+
+
+BOARD = (
+    "a board that is built in, or a file .toml of your own: its NPU and memories are the default; "
+    "`mizzen targets` lists them"
+)
+
+
+def add_board_option(group: Options, help: str, *, required: bool = False) -> None:
+    """Add the option for a board."""
+    group.add_argument("--board", metavar="NAME|FILE.toml", required=required, help=help)
+
+
+def board_of(options: argparse.Namespace) -> Board | None:
+    """Return the board that is asked about. E410 to E414, E443 for one that is not."""
+    if options.board is None:
+        return None
+    from mizzen.boards import find_board
+
+    return find_board(options.board)
+
+
+def require_on_board(options: argparse.Namespace, artifact: Artifact) -> None:
+    """Refuse an artifact for an NPU that the board of the command line has not. E415, E442."""
+    board = board_of(options)
+    if board is not None and artifact.accelerator is not None:
+        board.require_npu(artifact.accelerator)
 
 
 def add_shape_option(group: Options) -> None:
@@ -190,6 +222,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
     """Return the keywords of a compilation, of the options."""
     return Keywords(
         accelerator=options.accelerator_config,
+        board=vars(options).get("board"),
         config=tuple(options.config) if options.config else None,
         system_config=options.system_config,
         memory_mode=options.memory_mode,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import read_file
+from mizzen.cli.configuration import add_board_option, board_of, read_file
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, read_size
 from mizzen.diagnostics import fail
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="what runs on the board: a compiled .tflite, .zip or .pte, or Vela's raw .npz",
     )
-    parser.add_argument("--board", metavar="NAME|FILE.toml", help="the board, as for `check`")
+    add_board_option(parser, "the board that the artifact fails on")
     parser.add_argument(
         "--log",
         metavar="FILE",
@@ -97,7 +97,6 @@ def _size(text: str) -> int:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Diagnose. E200 where there is nothing to look at."""
     from mizzen.analysis.doctor import doctor
-    from mizzen.boards import find_board
 
     if options.artifact is None and not options.log and options.status is None:
         raise fail(
@@ -106,7 +105,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             help="mizzen doctor --help",
         )
     artifact = None if options.artifact is None else _artifact(options.artifact)
-    board = None if options.board is None else find_board(options.board)
+    board = board_of(options)
     log = "\n".join(_log(name) for name in options.log)
     with console.progress(f"examining {options.artifact or 'the log'}"):
         diagnosis = doctor(artifact, board, _firmware(options), log, options.status, options.qread)

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.artifacts import add_data_option, load_artifact
+from mizzen.cli.configuration import add_board_option, board_of
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, table
-from mizzen.compiler.options import DEFAULT_ACCELERATOR
+from mizzen.cli.placement import board_title
 from mizzen.diagnostics import fail
 from mizzen.escaping import quoted_lines
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import Array
+    from mizzen.boards import Board
     from mizzen.diagnostics import Diagnostic
     from mizzen.emulate import EmulationResult
 
@@ -26,6 +28,7 @@ SUMMARY = "runs firmware on an emulated Cortex-M with the NPU simulated"
 CORES = ("m33", "m55")
 FAULTS = ("parse-error", "bus-error", "silent", "wrong-configuration", "late-interrupt")
 SHOWN_INVOCATIONS = 10
+BOARD = "corstone300"
 
 ELF = b"\x7fELF"
 """How an ELF file starts."""
@@ -47,16 +50,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=(),
         help="inputs of an artifact, as for `mizzen run` (default: one inference of zeros)",
     )
-    parser.add_argument(
-        "--board",
-        metavar="NAME",
-        default="corstone300",
-        help="corstone300, corstone310, corstone320, or a board's own .toml (default: %(default)s)",
+    add_board_option(
+        parser,
+        "the board that is emulated: one that is built in, or a file .toml of your own "
+        "(default: corstone300)",
     )
     parser.add_argument(
         "--accelerator-config",
         metavar="NAME",
-        help="the Ethos-U on the board (default: the artifact's, or " + DEFAULT_ACCELERATOR + ")",
+        help="the Ethos-U on the board (default: the artifact's, else the board's own)",
     )
     parser.add_argument(
         "--cpu",
@@ -102,12 +104,14 @@ def seconds(text: str) -> float:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the firmware and say how it ended."""
+    from mizzen.boards import find_board
     from mizzen.emulate import Core, Fault, Options, emulate
     from mizzen.files import write_file
 
-    firmware, accelerator, doubts = _firmware(options, console)
+    board = board_of(options) or find_board(BOARD)
+    firmware, accelerator, doubts = _firmware(options, board, console)
     facts = [
-        ("board", options.board),
+        ("board", board_title(board)),
         ("accelerator", accelerator),
         ("processor", f"Cortex-{options.cpu.upper()}"),
         *([("injected", options.inject)] if options.inject else []),
@@ -120,10 +124,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         marker=options.marker,
     )
     with console.progress(f"running {options.firmware}"):
-        result = emulate(firmware, options.board, accelerator, chosen)
+        result = emulate(firmware, board, accelerator, chosen)
     document = {
         "firmware": options.firmware,
-        "board": options.board,
+        "board": board.name,
         "accelerator": accelerator,
         "cpu": options.cpu,
         "injected": options.inject,
@@ -138,9 +142,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _firmware(
-    options: argparse.Namespace, console: Console
+    options: argparse.Namespace, board: Board, console: Console
 ) -> tuple[str | bytes, str, tuple[Diagnostic, ...]]:
     """Return firmware, by path or made of an artifact, the accelerator, and what is doubtful."""
+    from mizzen.compiler.board import own_accelerator
+
     path = Path(options.firmware)
     if not path.is_file() or _is_elf(path):
         if options.input:
@@ -149,14 +155,13 @@ def _firmware(
                 "the command line is wrong: --input is of an artifact, and firmware has its own",
                 help="mizzen emulate --help",
             )
-        return options.firmware, options.accelerator_config or DEFAULT_ACCELERATOR, ()
-    from mizzen.boards import find_board
+        return options.firmware, options.accelerator_config or own_accelerator(board), ()
     from mizzen.export import runner
 
     artifact = load_artifact(options, path)
     inputs = _inputs(artifact, options.input, console)
-    made = runner(artifact, find_board(options.board), inputs)
-    accelerator = options.accelerator_config or artifact.accelerator or DEFAULT_ACCELERATOR
+    made = runner(artifact, board, inputs)
+    accelerator = options.accelerator_config or artifact.accelerator or own_accelerator(board)
     return made, accelerator, artifact.doubts
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.artifacts import add_data_option, load_artifact
-from mizzen.cli.configuration import add_output_option, output_folder
+from mizzen.cli.configuration import add_board_option, add_output_option, board_of, output_folder
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, size
@@ -43,11 +43,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--signature", metavar="NAME", help="export a signature instead of the whole network"
     )
-    parser.add_argument(
-        "--board",
-        metavar="NAME",
+    add_board_option(
+        parser,
+        "the board: one that is built in, or a file .toml of your own; `mizzen targets` lists them",
         required=True,
-        help="corstone300, corstone310, corstone320, or your own board's .toml file",
     )
     parser.add_argument(
         "--memory-mode",
@@ -77,7 +76,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Export the artifact, and say what the project has and needs."""
     from mizzen.analysis.checking.artifacts import example_for
-    from mizzen.boards import find_board
     from mizzen.export import RUNTIMES, Request, checkouts_for
     from mizzen.package.firmware import write_project
 
@@ -87,7 +85,8 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     artifact = load_artifact(options, options.artifact)
     if options.signature is not None:
         artifact = artifact.signature(options.signature)
-    board = find_board(options.board)
+    board = board_of(options)
+    assert board is not None, "a board is required"
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
     made = () if options.input else example_for(artifact)
     with console.progress(f"exporting {options.artifact}"):

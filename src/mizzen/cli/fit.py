@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mizzen.cli.configuration import Keywords
 from mizzen.cli.console import Console
 from mizzen.cli.layout import fields, size
 from mizzen.diagnostics import Diagnostic
@@ -34,14 +33,8 @@ def frequency(text: str) -> int:
     return hertz
 
 
-def add_board_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that ask whether something fits."""
-    parser.add_argument(
-        "--board",
-        metavar="NAME|FILE.toml",
-        help="check the fit on this board and report what each memory has left; a bundled board, "
-        "or your own .toml, which may inherit one; its NPU is the default accelerator",
-    )
+def add_clock_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option for the clock that times are told at."""
     parser.add_argument(
         "--clock",
         metavar="HZ",
@@ -49,39 +42,6 @@ def add_board_options(parser: argparse.ArgumentParser) -> None:
         help="clock of the NPU for reported times, as 400M (default: the board's, else the system "
         "configuration's)",
     )
-
-
-def board_of(options: argparse.Namespace) -> Board | None:
-    """Return the board that is asked about. E410 to E414, E443 for one that is not."""
-    if options.board is None:
-        return None
-    from mizzen.boards import find_board
-
-    return find_board(options.board)
-
-
-def for_board(asked: Keywords, board: Board | None) -> Keywords:
-    """Return the keywords, with the board's NPU and memory mode where none is."""
-    if board is None:
-        return asked
-    changed = asked.copy()
-    if changed["accelerator"] is None and board.npu.accelerators:
-        changed["accelerator"] = board.npu.accelerators[0]
-    if changed["memory_mode"] is None and changed["config"] is None:
-        changed["memory_mode"] = _mode(board, changed["accelerator"])
-    return changed
-
-
-def _mode(board: Board, accelerator: str | None) -> str | None:
-    """Return a memory mode of the board; None where the accelerator's default is one of them."""
-    from mizzen.compiler.options import DEFAULT_ACCELERATOR
-    from mizzen.targets.ethos_u.machine.config import ACCELERATORS
-
-    npu = ACCELERATORS.get(accelerator or DEFAULT_ACCELERATOR)
-    names = [name for mode in board.modes for name in mode.names]
-    if npu is None or npu.traits.memory_mode in names:
-        return None
-    return names[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +86,13 @@ def needs_of_network(
     artifact: Artifact | None,
     cost: CostReport | None,
     board: Board | None,
-    options: argparse.Namespace,
+    clock: int | None,
     compile_again: Again | None = None,
 ) -> Needs:
     """Count what a compiled network needs; nothing of one that nothing could run.
 
     cost           what it costs; None where no timing model knows
+    clock          of the NPU, in Hz; None for the board's
     compile_again  tries what would help; without it, what would is not known
     """
     from mizzen.analysis.memory import memory_report, needs_of
@@ -144,7 +105,10 @@ def needs_of_network(
     if board is not None:
         remedy = _remedy(artifact, board, compile_again)
         fit = memory_fit(artifact, board, needs_of(memory), remedy=remedy)
-    clock_hz = options.clock or (None if board is None else board.npu.clock_hz)
+    accelerator = artifact.accelerator
+    if board is not None and fit is not None and accelerator is not None and not fit.findings:
+        board = board.for_npu(accelerator)
+    clock_hz = clock or (None if board is None else board.npu.clock_hz)
     cycles = None if cost is None or clock_hz is None else cost.cycles
     return Needs(memory, fit, clock_hz, cycles)
 

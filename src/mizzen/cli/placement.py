@@ -22,6 +22,7 @@ from mizzen.report.words import memory_name
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+    from mizzen.boards import Board
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
     from mizzen.report.code import CodeChoice, NetworkChoice, StreamCost
@@ -37,13 +38,18 @@ GONE = {"folded": "constants of the artifact now", "unused": "nothing takes what
 
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
     """Say which configuration is in force, and what of it was not asked for."""
-    facts: list[tuple[str, str]] = []
+    facts = [] if chosen.board is None else [("board", board_title(chosen.board))]
     for line in chosen.backend.configuration_lines(chosen.configuration):
         value = line.value if isinstance(line.value, str) else size(line.value)
         facts.append((line.label, f"{value} (default)" if line.is_default else value))
     if chosen.configuration.ignore_ops:
         facts.append(("on the CPU", ", ".join(chosen.configuration.ignore_ops)))
     return fields(facts, width=width)
+
+
+def board_title(board: Board) -> str:
+    """Return a board as people and as options call it."""
+    return f"{board.title} ({board.name})"
 
 
 def artifact_text(artifact: Artifact, *, width: int) -> str:

@@ -12,6 +12,7 @@ from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_configuration_options,
     keywords,
+    require_on_board,
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
@@ -160,6 +161,7 @@ def _artifact(options: argparse.Namespace, console: Console) -> Artifact:
         artifact = load_artifact(options, path)
         if artifact.accelerator is not None or artifact.report is not None:
             _require_nothing_asked(options)
+            require_on_board(options, artifact)
             console.note(artifact_text(artifact, width=console.width))
             return artifact
     asked = keywords(options)
@@ -171,7 +173,7 @@ def _artifact(options: argparse.Namespace, console: Console) -> Artifact:
 def _require_nothing_asked(options: argparse.Namespace) -> None:
     """Refuse options that say how to compile what is compiled already: E585."""
     asked = argparse.Namespace(**vars(options))
-    asked.accelerator_config = None
+    asked.accelerator_config = asked.board = None
     if keywords(asked) != keywords(_nothing_asked()):
         raise fail(
             "E585",

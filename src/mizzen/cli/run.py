@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mizzen.cli.artifacts import add_data_option, load_artifact
-from mizzen.cli.configuration import add_output_option, output_folder, read_file
+from mizzen.cli.configuration import (
+    add_board_option,
+    add_output_option,
+    output_folder,
+    read_file,
+    require_on_board,
+)
 from mizzen.cli.console import Answer, Console, counted
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, duration, fields, shape, table
@@ -72,6 +78,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="fail if the artifact is for another NPU"
     )
+    add_board_option(parser, "the board that the artifact must be for: its NPU is compared")
     add_form_options(parser)
     add_output_option(parser, "one .npy file for each output")
 
@@ -165,16 +172,18 @@ def _network(options: argparse.Namespace, console: Console) -> Artifact | TosaRe
     path = Path(options.artifact)
     if path.suffix != TOSA:
         artifact = load_artifact(options, path)
+        require_on_board(options, artifact)
         console.note(artifact_text(artifact, width=console.width))
         return artifact if options.signature is None else artifact.signature(options.signature)
     if options.signature is not None:
         raise fail("E200", "the command line is wrong: a .tosa file has no signatures",
                    help="leave out --signature")  # fmt: skip
-    if options.accelerator_config is not None:
+    if options.accelerator_config is not None or options.board is not None:
+        named = "--board" if options.accelerator_config is None else "--accelerator-config"
         raise fail(
             "E200",
             f"the command line is wrong: {path} is executed as TOSA says, for no accelerator",
-            help=f"leave out --accelerator-config, or run what `mizzen compile {path}` makes",
+            help=f"leave out {named}, or run what `mizzen compile {path}` makes",
         )
     from mizzen.compiler.tosa_reference import TosaReference
 

@@ -1,4 +1,4 @@
-"""List accelerators, system configurations, memory modes and operators."""
+"""List accelerators, system configurations, memory modes, operators and boards."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mizzen.cli.board_tables import board_data, board_text, boards_text
+from mizzen.cli.configuration import add_board_option, board_of
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, paragraph, size, table
 from mizzen.diagnostics import did_you_mean, fail
@@ -24,6 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the vela.ini to list (default: all bundled ones)",
     )
+    add_board_option(parser, "only what is known of a board")
     parser.add_argument(
         "--operator",
         metavar="TYPE",
@@ -33,8 +36,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """List what there is."""
+    from mizzen.boards import board_names
     from mizzen.compiler.backend import backends
 
+    if (board := board_of(options)) is not None:
+        return Answer(board_data(board), board_text(board, width=console.width))
     supports = [backend.support(options.config) for backend in backends()]
     if options.operator is not None:
         return _operator_answer(options.operator, supports, console)
@@ -48,8 +54,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             for rule in each.rules
         ],
         "inferred": [path for each in supports for path in each.inferred],
+        "boards": list(board_names()),
     }
     parts = [_part(part, console) for each in supports for part in each.parts]
+    parts.append(boards_text(width=console.width))
     parts.append("`mizzen targets --operator TYPE` gives an operator's limits.")
     return Answer(document, "\n\n".join(parts))
 

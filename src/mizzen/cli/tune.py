@@ -183,6 +183,7 @@ def _command(model: str, asked: Keywords, choice: Choice) -> str:
 def _asked(asked: Keywords, choice: Choice) -> Iterator[str]:
     """Return the words of what the user asked for, but what a choice says anew."""
     words: Sequence[tuple[str, str | None]] = (
+        ("--board", asked["board"]),
         ("--accelerator-config", asked["accelerator"]),
         *(("--config", name) for name in asked["config"] or ()),
         ("--system-config", asked["system_config"]),

@@ -23,6 +23,7 @@ from mizzen.targets.families import Family, families, family_for, loaded
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.artifact.interface import Array
+    from mizzen.boards import Board
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
@@ -193,12 +194,14 @@ class ResolvedTarget:
     """A backend, the configuration in force for it, and what to prove of what it makes.
 
     shapes  what the user says of extents that a network leaves open
+    board   that it is for; None where none is named
     """
 
     backend: Backend[Any]
     configuration: Any
     proof: ProofOptions = DEFAULT
     shapes: Extents = field(default_factory=Extents)
+    board: Board | None = None
 
     @property
     def accelerator(self) -> str:
@@ -219,8 +222,23 @@ def backend_for(accelerator: str) -> Backend[Any]:
 def resolve_target(options: CompileOptions) -> ResolvedTarget:
     """Return the backend and the configuration in force.
 
-    Raises E2xx for what cannot be, E197 for shapes that are none.
+    Raises E2xx for what cannot be, E197 for shapes that are none, E410 to E414 and E443 for a board
+    that is none.
     """
+    if options.board is not None:
+        return _on_board(options, options.board)
     backend = backend_for(options.accelerator_name)
     resolved = backend.resolve(options)
     return ResolvedTarget(backend, resolved, options.proof, checked(options.shapes))
+
+
+def _on_board(options: CompileOptions, name: str) -> ResolvedTarget:
+    from mizzen.boards import find_board
+    from mizzen.compiler.board import on_board, with_memories
+
+    board = find_board(name)
+    asked = on_board(options, board)
+    backend = backend_for(asked.accelerator_name)
+    mode = backend.resolve(asked).as_dict().get("memory_mode")
+    resolved = backend.resolve(with_memories(asked, board, mode))
+    return ResolvedTarget(backend, resolved, asked.proof, checked(asked.shapes), board)

@@ -20,6 +20,7 @@ DEFAULT_ACCELERATOR = "ethos-u55-256"
 class SystemKeywords(TypedDict, total=False):
     """Options of a compilation, as keywords of Python functions.
 
+    board             the name or the file of a board, whose NPU and memories are the default
     config            a `vela.ini`, or several
     arena_cache_size  SRAM that the compiler may plan with, in bytes
     target_options    options that only one family has, by name
@@ -27,6 +28,7 @@ class SystemKeywords(TypedDict, total=False):
     allow_inexact     whether operators that the compiler gets wrong stay on the NPU
     """
 
+    board: str | None
     config: ConfigFiles
     system_config: str | None
     memory_mode: str | None
@@ -52,7 +54,8 @@ class CompileKeywords(SystemKeywords, total=False):
 class CompileOptions:
     """What a user asks for; what is left out, the backend chooses.
 
-    accelerator       None for the default
+    accelerator       None for the default: the board's, where one is named
+    board             the name or the file of a board
     arena_cache_size  SRAM that the compiler may plan with, in bytes
     ignore_ops        types of operators that stay on the CPU
     target_options    options that only one family has, by name
@@ -72,6 +75,7 @@ class CompileOptions:
     prove: str = Effort.QUICK.value
     allow_inexact: bool = False
     shapes: Shapes | None = None
+    board: str | None = None
 
     @property
     def accelerator_name(self) -> str:

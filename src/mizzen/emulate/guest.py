@@ -40,7 +40,7 @@ class GuestMemory:
         held = shared or {}
         self.banks = tuple(
             Bank(memory, held[memory.name] if memory.name in held else _pages(memory.size_bytes))
-            for memory in board.memories
+            for memory in board.mapped
         )
         starts = [(base, bank) for bank in self.banks for base in bank.memory.bases]
         self._starts = sorted(starts, key=lambda start: start[0])

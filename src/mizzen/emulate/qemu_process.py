@@ -86,7 +86,7 @@ class QemuProcess:
         start, end = self._machine.dram_base, self._machine.dram_base + self._machine.dram_bytes
         return {
             memory.name: self.dram[memory.base - start : memory.base - start + memory.size_bytes]
-            for memory in board.memories
+            for memory in board.mapped
             if start <= memory.base and memory.base + memory.size_bytes <= end
         }
 

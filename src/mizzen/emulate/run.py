@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mizzen.boards import Board, find_board
+from mizzen.boards import Board, find_board, require_registers
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.emulate.console import Console
 from mizzen.emulate.device import Fault, NpuDevice
@@ -61,13 +61,15 @@ def emulate(
     accelerator  the NPU, as ``ethos-u55-128``
 
     Raises E110 and E420 to E423 for what is wrong with the firmware, E410 to E415 with the board,
-    E210 for an unknown accelerator, E424 to E426 for what is not installed or not there,
-    E428 for a limit that M55 does not have.
+    E441 for a board whose file does not say where its NPU is, E442 for an NPU that it has not,
+    E210 for an unknown accelerator, E424 to E426 for what is not installed or not there, E428 for
+    a limit that M55 does not have.
     What the firmware does wrong is in the result.
     """
     chosen = find_board(board) if isinstance(board, str) else board
     npu = find_accelerator(accelerator)
-    chosen.ports_of(npu.name)
+    chosen = chosen.for_npu(npu.name)
+    require_registers(chosen)
     data = _read(firmware)
     image = read_image(data)
     deadline = Deadline(options.seconds)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 
 from mizzen.boards import Board
+from mizzen.boards.board import Uart
 from mizzen.diagnostics import Diagnostic
 from mizzen.emulate import thumb
 from mizzen.emulate.console import Console
@@ -150,14 +151,19 @@ class UnicornProcessor:
         self._engine.on_exception(self._on_exception)
         self._engine.on_bad_access(self._on_bad_access)
 
-    def _map_devices(self) -> None:
-        board, uart = self._board, SerialPort(self._board.uart.kind, self._console)
-        for base in (board.npu.base, board.npu.alias):
-            self._map_device(base, WINDOW_BYTES, self._read_npu, self._write_npu)
-        for base in (board.uart.base, board.uart.alias):
+    def _map_console(self, place: Uart) -> None:
+        uart = SerialPort(place.kind, self._console)
+        for base in (place.base, place.alias):
             self._map_device(
                 base, PAGE_BYTES, lambda at, _: uart.read(at), lambda at, v, _: uart.write(at, v)
             )
+
+    def _map_devices(self) -> None:
+        board = self._board
+        for base in (board.npu.base, board.npu.alias):
+            self._map_device(base, WINDOW_BYTES, self._read_npu, self._write_npu)
+        if board.console is not None:
+            self._map_console(board.console)
         pages = {
             base & ~(PAGE_BYTES - 1)
             for adapter in board.timing_adapters

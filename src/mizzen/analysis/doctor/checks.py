@@ -110,7 +110,7 @@ def _npu_of_board(own: str, chip: str | None, board: Board) -> Iterator[Check]:
         cause = Cause.OTHER_PRODUCT if error.diagnostic.code == "E415" else Cause.OTHER_SIZE
         yield Check("NPU", False, error.diagnostic.message, cause, error.diagnostic.help)
         return
-    if board.npu.accelerators:
+    if board.accelerators:
         yield Check("NPU", True, f"{own}, which {board.name} has")
     elif chip is None:
         yield _unchecked(
@@ -311,10 +311,7 @@ def _regions(situation: Situation) -> Iterator[Check]:
     mode = next((mode for mode in board.modes if name in mode.names), None)
     if mode is None:
         return
-    if not mode.regions or mode.queue is None:
-        yield _unchecked("regions", f"the file of {board.name} does not say QCONFIG and REGIONCFG")
-        return
-    said = f"QCONFIG {mode.queue}, REGIONCFG {mode.regioncfg:#06x} for {name}"
+    said = f"QCONFIG {mode.qconfig}, REGIONCFG {mode.regioncfg:#06x} for {name}"
     yield Check("regions", _writes(arch, mode.regions), said, Cause.UNREACHED)
 
 

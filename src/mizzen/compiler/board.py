@@ -1,0 +1,54 @@
+"""What a board says about a compilation: its NPU, a memory mode that it has, its fast memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mizzen.boards import Board, Role
+from mizzen.compiler.options import DEFAULT_ACCELERATOR, CompileOptions
+from mizzen.diagnostics import MizzenError, fail
+
+
+def on_board(options: CompileOptions, board: Board) -> CompileOptions:
+    """Return the options with the board's NPU where none is named. E237 for one that it has not."""
+    named = options.accelerator
+    if named is None:
+        return replace(options, accelerator=own_accelerator(board))
+    try:
+        board.require_npu(named)
+    except MizzenError:
+        known = " or ".join(board.accelerators or board.products)
+        raise fail(
+            "E237",
+            f"the accelerator must be an NPU of {board.name}, which has {known}, not {named!r}",
+            help="leave out --accelerator-config, or name another board",
+        ) from None
+    return options
+
+
+def with_memories(options: CompileOptions, board: Board, default_mode: object) -> CompileOptions:
+    """Return the options with a memory mode of the board, and its fast memory as the cache.
+
+    default_mode  what the backend takes where none is asked for; None where it has no modes
+    """
+    if options.config is not None or default_mode is None:
+        return options
+    names = [name for mode in board.modes for name in mode.names]
+    asked = options.memory_mode or (default_mode if default_mode in names else names[0])
+    chosen = next((mode for mode in board.modes if asked in mode.names), None)
+    options = replace(options, memory_mode=str(asked))
+    if chosen is None or options.arena_cache_size is not None:
+        return options
+    fast = board.memory(Role.FAST, chosen)
+    if fast == board.memory(Role.ARENA, chosen):
+        return options
+    return replace(options, arena_cache_size=fast.size_bytes)
+
+
+def own_accelerator(board: Board) -> str:
+    """Return the NPU of a board that says which it has, else one of a product that it may have."""
+    if board.accelerators:
+        return board.accelerators[0]
+    if board.npu.has(DEFAULT_ACCELERATOR):
+        return DEFAULT_ACCELERATOR
+    return f"{board.npu.products[0]}-256"

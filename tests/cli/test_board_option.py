@@ -1,0 +1,116 @@
+"""`--board` of every verb that takes one: its NPU is the default; one that it has not is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mizzen.boards import find_board
+from mizzen.cli.parser import help_texts
+
+Run = Callable[..., tuple[int, str, str]]
+
+REAL = (
+    "alif_ensemble_e7", "alif_ensemble_e7_he", "alif_ensemble_e8", "grove_vision_ai_v2",
+    "infineon_pse84", "nuvoton_m55m1", "nxp_imx93", "openmv_ae3", "renesas_ra8p1",
+)  # fmt: skip
+
+
+def test_all_these_verbs_take_a_board() -> None:
+    takes = [name for name, text in help_texts().items() if "--board NAME|FILE.toml" in text]
+    assert sorted(takes) == [
+        "mizzen check", "mizzen compile", "mizzen doctor", "mizzen emulate", "mizzen export",
+        "mizzen report", "mizzen run", "mizzen targets", "mizzen tune",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_board_compiles_for_its_npu_and_fits(name: str, here: Path, run: Run) -> None:
+    words = ("compile", "digits.tflite", "--board", name, "--prove", "off")
+    status, out, err = run(*words, "--json")
+    answer = json.loads(out)
+    board = find_board(name)
+    assert status == 0
+    assert f"board        {board.title} ({name})\n" in err
+    assert answer["configuration"]["accelerator"] == board.accelerators[0]
+    assert answer["board"]["findings"] == []
+    assert all(row["left_bytes"] > 0 for row in answer["board"]["headroom"])
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_an_artifact_for_another_size_is_not_for_the_board(name: str, here: Path, run: Run) -> None:
+    """Its driver would end in a configuration mismatch."""
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-32", "--prove", "off")
+    artifact = "output/digits_vela.tflite"
+    status, _, err = run("check", "--artifact", artifact, "--board", name)
+    assert status == 1
+    assert "error[E442]: the NPU on " in err or "error[E415]: the NPU on " in err
+    status, _, err = run("run", artifact, "--input", "x.npy", "--board", name)
+    assert status == 2
+    assert "the NPU on " in err
+    assert run("export", artifact, "--to", "c", "--board", name)[0] == 2
+
+
+@pytest.mark.parametrize("verb", ["compile", "check", "report", "tune"])
+def test_an_accelerator_that_the_board_has_not_is_told(verb: str, here: Path, run: Run) -> None:
+    words = (verb, "digits.tflite", "--board", "alif_ensemble_e8")
+    status, _, err = run(*words, "--accelerator-config", "ethos-u55-128")
+    assert status == 2
+    assert (
+        "error[E237]: the accelerator must be an NPU of alif_ensemble_e8, which has ethos-u85-256 "
+        "or ethos-u55-256, not 'ethos-u55-128'\n"
+        "  help leave out --accelerator-config, or name another board\n"
+    ) in err
+
+
+def test_the_second_npu_of_a_board_is_asked_for_by_name(here: Path, run: Run) -> None:
+    words = ("compile", "digits.tflite", "--board", "alif_ensemble_e8", "--prove", "off", "--json")
+    _, out, _ = run(*words, "--accelerator-config", "ethos-u55-256")
+    assert json.loads(out)["configuration"]["accelerator"] == "ethos-u55-256"
+
+
+def test_a_fast_memory_of_its_own_is_what_the_compiler_stages_in(here: Path, run: Run) -> None:
+    words = ("compile", "digits.tflite", "--board", "imx93", "--prove", "off", "--json")
+    _, out, err = run(*words)
+    assert "arena cache  96.0 KiB\n" in err
+    assert json.loads(out)["configuration"]["memory_mode"] == "Dedicated_Sram_384KB"
+
+
+def test_a_network_that_does_not_fit_the_board_fails_the_compilation(here: Path, run: Run) -> None:
+    (here / "small.toml").write_text(
+        'inherits = "himax_we2"\nname = "small"\n[[memory]]\nname = "SRAM"\nsize_kib = 4\n'
+    )
+    status, out, err = run("compile", "digits.tflite", "--board", "small.toml", "--prove", "off")
+    assert status == 1
+    assert "error[E468]: SRAM of small must hold " in err
+    assert "On Himax WiseEye2 HX6538\n" in out
+
+
+def test_a_report_of_a_model_is_for_the_board(here: Path, run: Run) -> None:
+    status, _, err = run("report", "digits.tflite", "--board", "pse84", "--prove", "off")
+    assert status == 0
+    assert "accelerator  ethos-u55-128" in err
+
+
+def test_targets_show_a_board(run: Run) -> None:
+    status, out, _ = run("targets", "--board", "alif_ensemble_e8")
+    assert status == 0
+    assert "  NPU        ethos-u85-256 at 0x49042000, interrupt 366, clock 400 MHz\n" in out
+    assert "  NPU        ethos-u55-256 at 0x400e1000, interrupt 55, clock 400 MHz\n" in out
+    status, out, _ = run("targets", "--board", "pse84", "--json")
+    assert json.loads(out)["missing"] == ["cpu.interrupts", "npu.base"]
+
+
+def test_a_board_of_ones_own_is_emulated_with_its_own_npu(here: Path, run: Run) -> None:
+    (here / "mine.toml").write_text(
+        'inherits = "corstone300"\nname = "mine"\n[npu]\nproducts = ["ethos-u55"]\n'
+        'accelerators = ["ethos-u55-64"]\n'
+    )
+    (here / "empty.elf").write_bytes(b"\x7fELF")
+    _, _, err = run("emulate", "empty.elf", "--board", "mine.toml")
+    assert "  board        Arm Corstone-300 (mine)\n  accelerator  ethos-u55-64\n" in err
+    _, _, err = run("emulate", "empty.elf", "--board", "corstone320")
+    assert "  accelerator  ethos-u85-256\n" in err
