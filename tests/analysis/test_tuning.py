@@ -151,6 +151,15 @@ def test_no_time_leaves_the_network_as_it_was_asked_for() -> None:
     assert report.chosen.is_exact
 
 
+def test_a_budget_of_time_has_the_proofs_in_it() -> None:
+    """Once only the search ended in time, and the proofs came after it."""
+    shortest = tune(DIGITS, "ethos-u55-128", budget_seconds=0).report.seconds
+    report = tune(DIGITS, "ethos-u55-128", budget_seconds=8 * shortest).report
+    assert report.tried > 1
+    assert report.seconds < 10 * shortest
+    assert all(candidate.is_exact for candidate in report.front)
+
+
 def test_progress_counts_compilations(model_file: Callable[[str], Path]) -> None:
     path = model_file("hello_world_int8.tflite")
     told_of: list[tuple[int, int]] = []

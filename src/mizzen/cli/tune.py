@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--budget-seconds",
         metavar="N",
         type=positive_number,
-        help="time limit of the search; proofs of its results come after it",
+        help="time limit, proofs included; the first compilation and its proof always happen",
     )
     add_configuration_options(parser)
     add_output_option(parser, "the chosen artifact, its report and, for Ethos-U, Vela's summary")

@@ -35,7 +35,7 @@ class Bench:
     """A network, and everything that is known of ways to compile it.
 
     options      what the user asked for, which a choice changes
-    ends         when no other candidate may be begun, by the monotonic clock
+    ends         when all of it must be done, by the monotonic clock
     planned      compilations that there may be at most, `done` those that are
     candidates   by choice, in the order in which they were asked for
     """
@@ -49,6 +49,8 @@ class Bench:
     candidates: dict[Choice, Candidate] = field(default_factory=dict[Choice, Candidate])
     refused: dict[Choice, Refused] = field(default_factory=dict[Choice, Refused])
     done: int = 0
+    _longest_try: float = 0.0
+    _longest_proof: float = 0.0
     _measured: dict[bytes, Candidate] = field(default_factory=dict[bytes, Candidate])
 
     @property
@@ -58,8 +60,22 @@ class Bench:
 
     @property
     def late(self) -> bool:
-        """Whether no other candidate may be begun."""
-        return self.ends is not None and time.monotonic() >= self.ends
+        """Whether no other candidate may be begun: it might be chosen, and must be proved then."""
+        return self._ends_within(self._longest_try + self._longest_proof)
+
+    @property
+    def too_late_to_prove(self) -> bool:
+        """Whether a proof would not be done in time."""
+        return self._ends_within(self._longest_proof)
+
+    def _ends_within(self, seconds: float) -> bool:
+        return self.ends is not None and time.monotonic() + seconds >= self.ends
+
+    def start(self) -> Artifact:
+        """Compile the network as it was asked for, and prove it. Raises as `mizzen.compile`."""
+        ((candidate, artifact),) = self.prove([Choice()])
+        self._tell(candidate)
+        return artifact
 
     def ask(self, choices: Sequence[Choice]) -> list[Candidate]:
         """Compile those that are not known yet, and return those that compiled, in their order."""
@@ -77,13 +93,13 @@ class Bench:
                         pass
         return [self.candidates[each] for each in choices if each in self.candidates]
 
-    def prove(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Artifact]]:
-        """Compile candidates again with the proof that the user asked for, and keep what stands.
+    def prove(self, choices: Sequence[Choice]) -> list[tuple[Candidate, Artifact]]:
+        """Compile in these ways with the proof that the user asked for, and keep what stands.
 
         What differs goes to the CPU in a compilation, or stays where the user allows it.
         """
         with ThreadPoolExecutor(self.jobs) as pool:
-            outcomes = list(pool.map(self._proved, [candidate.choice for candidate in candidates]))
+            outcomes = list(pool.map(self._proved, choices))
         proved: list[tuple[Candidate, Artifact]] = []
         for outcome in outcomes:
             if isinstance(outcome, Refused):
@@ -115,15 +131,16 @@ class Bench:
 
     def _try(self, choice: Choice) -> Candidate | Refused | None:
         """Compile and measure; None if it is too late to begin."""
-        if self.late and self.candidates:
+        if self.late:
             return None
+        begun = time.monotonic()
         try:
             artifact = self.compiled(choice, "off")
         except MizzenError as error:
-            if not self.candidates:
-                raise
             return Refused(choice, error.diagnostic.code, error.diagnostic.message)
-        return self._measure(choice, artifact)
+        candidate = self._measure(choice, artifact)
+        self._longest_try = max(self._longest_try, time.monotonic() - begun)
+        return candidate
 
     def _tell(self, outcome: Candidate | Refused | None) -> None:
         self.done += outcome is not None
@@ -139,6 +156,7 @@ class Bench:
         return replace(known, choice=choice, proof=NOT_PROVED)
 
     def _proved(self, choice: Choice) -> tuple[Candidate, Artifact] | Refused:
+        begun = time.monotonic()
         try:
             artifact = self.compiled(choice, self.options.prove)
         except MizzenError as error:
@@ -147,7 +165,9 @@ class Bench:
             return Refused(choice, error.diagnostic.code, error.diagnostic.message)
         report = artifact.report
         assert report is not None, "a compilation always reports"
-        return self._measure(choice, artifact).proved(proof_of(report)), artifact
+        candidate = self._measure(choice, artifact).proved(proof_of(report))
+        self._longest_proof = max(self._longest_proof, time.monotonic() - begun)
+        return candidate, artifact
 
 
 def proof_of(report: CompileReport) -> Proof:

@@ -42,9 +42,8 @@ Fits = Callable[[Candidate], bool]
 
 
 def search(bench: Bench, levers: Levers) -> None:
-    """Try what is promising; `bench` keeps what is found."""
-    bench.planned = most(levers)
-    (base,) = bench.ask([AS_ASKED])
+    """Try what is promising from what was asked for; `bench` keeps what is found."""
+    base = bench.candidates[AS_ASKED]
     bench.ask([Choice(optimise=name) for name in levers.optimise])
     tracks: tuple[Fits, ...] = (
         lambda candidate: _no_larger(candidate, base),

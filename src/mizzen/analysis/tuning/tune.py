@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Unpack
 
 from mizzen.analysis.tuning.measuring import Bench, Told
-from mizzen.analysis.tuning.search import AS_ASKED, search
+from mizzen.analysis.tuning.search import AS_ASKED, most, search
 from mizzen.analysis.tuning.selection import best, told
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
@@ -21,6 +21,9 @@ from mizzen.report.tuning import Candidate, Choice, Objective, TuningReport
 
 MOST_PROOFS = 8
 """Candidates of the front that are proved and told of; what is chosen always is."""
+
+PROVED_AT_ONCE = 2
+"""Of these, however many compilations may run at once: what comes must not depend on that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,8 @@ def tune(
                     take more of any memory, and less memory at most 1 % more cycles
     jobs            compilations at once; the processors that this process may use by default. Of
                     PyTorch programs there is one at once
-    budget_seconds  no compilation begins after this time, but of what is to be proved
+    budget_seconds  most time of all this; nothing begins that would not be done then, but the
+                    compilation that is asked for and the proof of what is chosen
     on_progress     called with the compilations done, and how many there are at most
 
     The other keywords are those of `mizzen.compile`, and where the search starts. What comes does
@@ -94,7 +98,11 @@ def begin(
     on_progress: Told | None = None,
     **options: Unpack[CompileKeywords],
 ) -> Search:
-    """Compile a network in many ways, and prove none of it yet. Keywords and errors as `tune`."""
+    """Compile a network in many ways, and prove the one that is asked for.
+
+    Keywords and errors as `tune`.
+    """
+    ends = None if budget_seconds is None else time.monotonic() + budget_seconds
     asked = CompileOptions(accelerator, **options)
     target = resolve_target(asked)
     source = source_of(model)
@@ -107,11 +115,11 @@ def begin(
             f"the compiler of {target.accelerator} must have options to search, and has none",
             help="compile with `mizzen compile`",
         )
-    ends = None if budget_seconds is None else time.monotonic() + budget_seconds
     at_once = 1 if front_end is PYTORCH else jobs or _processors()  # it reads one file at a time
-    bench = Bench(source, asked, at_once, ends, on_progress=on_progress)
+    bench = Bench(source, asked, at_once, ends, most(levers), on_progress)
+    begun = Search(bench, target.configuration.as_dict(), {AS_ASKED: bench.start()})
     search(bench, levers)
-    return Search(bench, target.configuration.as_dict())
+    return begun
 
 
 @dataclass(slots=True)
@@ -123,7 +131,7 @@ class Search:
 
     bench: Bench
     configuration: dict[str, Any]
-    artifacts: dict[Choice, Artifact] = field(default_factory=dict[Choice, Artifact])
+    artifacts: dict[Choice, Artifact]
 
     @property
     def base(self) -> Candidate:
@@ -143,16 +151,21 @@ class Search:
                 return chosen
 
     def front(self) -> list[Candidate]:
-        """Return the candidates that are worth to be told of, proved, fewest cycles first."""
+        """Return the candidates that are worth to be told of, proved, fewest cycles first.
+
+        Those that there was no time to prove are left out.
+        """
         while True:
             front = told(self.candidates)[:MOST_PROOFS]
-            if self._are_proved([self.base, *front]):
-                return front
+            missing = [each for each in front if each.choice not in self.artifacts]
+            if not missing or self.bench.too_late_to_prove:
+                return [each for each in front if each.choice in self.artifacts]
+            self._are_proved(missing[:PROVED_AT_ONCE])
 
     def _are_proved(self, candidates: list[Candidate]) -> bool:
         """Prove those that are not; False if any were, since that may change them."""
-        missing = {each.choice: each for each in candidates if each.choice not in self.artifacts}
-        for candidate, artifact in self.bench.prove(list(missing.values())):
+        missing = [each.choice for each in candidates if each.choice not in self.artifacts]
+        for candidate, artifact in self.bench.prove(missing):
             self.artifacts[candidate.choice] = artifact
         return not missing
 
