@@ -33,7 +33,7 @@ How far outputs are off where a network is quantised with
 PyTorch program, and from the exact function of the quantised inputs, in float64 and rounded. Each
 row is the worst of {calls} random inputs of 1,024 numbers, between those of its second column, or
 with that standard deviation; rows are of 64 where there is a sum. `make conformance` measures this;
-[what is behind it](../explanation/pytorch.md) is on a page of its own. Recurrent layers are
+[the method](../explanation/pytorch.md#functions-of-16-bits) is on a page of its own. Recurrent layers are
 compared with PyTorch's program only: the exact function has other weights than one of 8 bits.
 Cycles are by Vela's formula, and for so few numbers mostly what loading tables takes.
 

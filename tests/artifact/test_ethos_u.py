@@ -100,12 +100,12 @@ BROKEN: dict[str, tuple[Model, str]] = {
     ),
     "an input outside the arena": (
         artifact([-1, -1, 16, 16, -1, 48, 32]),
-        'error[E121]: tensor 4 "x" must lie behind the start of the scratch memory, but '
+        'error[E121]: tensor 4 "x" must lie after the start of the scratch memory, but '
         "OfflineMemoryAllocation gives -1 and 16",
     ),
     "an output before the scratch": (
         artifact([-1, -1, 16, 16, 16, 48, 0]),
-        'error[E121]: tensor 6 "y" must lie behind the start of the scratch memory, but '
+        'error[E121]: tensor 6 "y" must lie after the start of the scratch memory, but '
         "OfflineMemoryAllocation gives 0 and 16",
     ),
 }

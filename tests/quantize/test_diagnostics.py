@@ -89,7 +89,7 @@ def test_values_that_are_not_finite_are_refused_where_they_occur() -> None:
     assert text.endswith(
         '  at   FILE, log -> "log"\n'
         "  help check the calibration inputs, and masks that add minus infinity; calibrate with "
-        "inputs like those in use, or clamp in front of what is infinite there"
+        "inputs like those in use, or clamp before what is infinite there"
     )
 
 

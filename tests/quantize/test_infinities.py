@@ -32,7 +32,7 @@ def test_infinities_of_an_operator_saturate(name: str) -> None:
     (found,) = [str(row.message) for row in caught if "W871" in str(row.message)]
     assert "came in calibration, which saturate: the range is that of the other numbers" in found
     assert "  at   " in found
-    assert found.endswith("calibrate with inputs like those in use, or clamp in front of it")
+    assert found.endswith("calibrate with inputs like those in use, or clamp before it")
     assert artifact.report is not None
     assert artifact.report.on_cpu == ()
     wanted, result = GIVES_INFINITY[name](x).numpy(), np.asarray(artifact.run(x.numpy()))

@@ -93,8 +93,8 @@ def test_the_report_says_why_an_operator_is_not_on_the_npu() -> None:
             "its output is not quantised, so the next operator takes floating-point numbers",
             "quantise the operators around it: set_global(), or set_module_name() for its module",
         ),
-        ("its input is not quantised", "quantise the model's part in front of it"),
-        ("its other is not quantised", "quantise the model's part in front of it"),
+        ("its input is not quantised", "quantise the model's part before it"),
+        ("its other is not quantised", "quantise the model's part before it"),
     ]
     (island,) = [step for step in artifact.steps if isinstance(step, TorchStep)]
     assert island.kinds == ("aten.mean", "aten.sigmoid", "aten.mul")

@@ -242,7 +242,7 @@ def _places(model: Model, operator: Operator, tensors: tuple[Tensor, ...]) -> tu
                 model,
                 operator,
                 "E121",
-                f'tensor {tensor.index} "{tensor.name}" must lie behind the start of the scratch '
+                f'tensor {tensor.index} "{tensor.name}" must lie after the start of the scratch '
                 f"memory, but {ALLOCATION} gives {offset} and {start}",
             )
         places.append(NpuTensor(tensor, offset - start))

@@ -104,7 +104,7 @@ def _require_range(array: Array, low: int, high: int, info: TensorInfo) -> None:
         raise fail(
             "E208",
             f"input {info.name} must have {_wanted(info)}, not {wrong}",
-            help="give real numbers as floats, and they are quantised",
+            help="give floats, and they are quantised",
         )
 
 

@@ -49,7 +49,7 @@ def _way(join: Joined, maker: str) -> Remedy:
     makers = list(dict.fromkeys(filter(None, join.contents.values())))
     options = " ".join(f"--cut {name}" for name in makers)
     return Remedy(
-        f"end the network in front, and let your program join: {options}; or scale the tensors to "
+        f"end the network before it, and let your program join: {options}; or scale the tensors to "
         "one range before they are joined (boxes divided by the size of the image)"
         if options and maker
         else "scale the tensors to one range before they are joined"

@@ -88,7 +88,7 @@ def quantised(
         "E198",
         f"ONNX Runtime must be able to quantise the network, and says: {said[-1]}",
         help="keep the operator that it names in floating point with --keep-float, or end the "
-        "network in front of it with --cut",
+        "network before it with --cut",
     )
 
 

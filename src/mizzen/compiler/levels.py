@@ -75,7 +75,7 @@ JOINED = Remedy(
     "them to one range before they are joined"
 )
 ADDED = Remedy(
-    "where the smaller of the two matters, scale it up in front, or quantise the operator with 16 "
+    "where the smaller of the two matters, scale it up before, or quantise the operator with 16 "
     "bits"
 )
 RESCALED = Remedy("quantise it again, with calibration data that reaches what this tensor holds")

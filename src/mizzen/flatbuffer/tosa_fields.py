@@ -5,7 +5,7 @@ from __future__ import annotations
 from mizzen.flatbuffer.fields import Fields, Table
 from mizzen.flatbuffer.tosa_tables import OPERATIONS
 
-_BEHIND = "its contents lie behind the tables, where nothing reads them"
+_BEHIND = "its contents lie after the tables, where nothing reads them"
 
 
 def _names(fields: str) -> str:

@@ -65,7 +65,7 @@ def not_finite(origin: Origin | None, tensor: torch.Tensor) -> MizzenError:
         f"calibration must see finite values only, and {counted} of {tensor.numel()} came",
         origin=origin,
         help="check the calibration inputs, and masks that add minus infinity; calibrate with "
-        "inputs like those in use, or clamp in front of what is infinite there",
+        "inputs like those in use, or clamp before what is infinite there",
     )
 
 
@@ -109,7 +109,7 @@ def _saturates(origin: Origin | None, count: int, of: int) -> Diagnostic:
         "other numbers",
         Severity.WARNING,
         origin,
-        help="calibrate with inputs like those in use, or clamp in front of it",
+        help="calibrate with inputs like those in use, or clamp before it",
     )
 
 

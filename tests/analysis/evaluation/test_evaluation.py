@@ -150,7 +150,7 @@ def test_an_anomaly_is_how_far_the_output_is_from_the_input() -> None:
 @pytest.mark.parametrize(
     ("data", "truth", "code", "said"),
     [
-        ("images", None, "E241", "data must have labels, and there is nothing that says them"),
+        ("images", None, "E241", "data must have labels, and none were found"),
         ("images", [0, 1], "E242", "data must have a label for each of its 100 samples, not 2"),
         ("images", [10] * 100, "E244", "one of the network's 10 classes, 0 to 9, not 10"),
         ("images", ["a"] * 100, "E244", "there must be 10 classes, as the network has outputs"),

@@ -48,4 +48,4 @@ def test_a_small_summand() -> None:
     large = network.both(network.input("large", (1, 8)), Scale(1.0))
     network.outputs.append(network.both(network.add("Add", small, large), Scale(1.0)))
     (warning,) = said(network)
-    assert "scale it up in front" in warning
+    assert "scale it up before" in warning

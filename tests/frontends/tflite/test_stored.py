@@ -148,7 +148,7 @@ def _ints(*values: int) -> Any:
 
 
 ONCE = "must traverse 2 dimensions and {} of blocks once each, not {} of 2"
-SEGMENTS = "must have 5 segments from 0 on in dimension 1, none before the one in front of it"
+SEGMENTS = "must have 5 segments from 0 on in dimension 1, none smaller than the one before it"
 SIZE = "and the other sparse and packed constants must take at most 134217728 bytes"
 LONG = _level(1, array_segments=_ints(0, 2, 4, 6, 7), array_indices=_ints(0, 3, 1, 2, 0, 5, 1))
 WRONG = {

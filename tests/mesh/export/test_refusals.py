@@ -111,6 +111,6 @@ def test_a_program_that_waits_for_itself_is_not_recorded(by_hand: ByHand) -> Non
         record(replace(program, elements=silent), images_of(program.network, 1))
     assert str(caught.value) == (
         "error[E535]: every element must finish its program to be recorded, and some wait for "
-        "messages that nobody sends\n"
+        "messages that no element sends\n"
         "  help `mizzen mesh check` says which elements wait for each other"
     )

@@ -149,7 +149,7 @@ OF_CHANNELS: dict[str, tuple[Change, str]] = {
     ),
     "an overlap": (
         region(0, 2, address=96),
-        "chip 0, router 0,0, element 0: region 2 must begin behind region 1, at ",
+        "chip 0, router 0,0, element 0: region 2 must begin after region 1, at ",
     ),
     "alignment": (
         region(0, 2, address=4093),

@@ -93,8 +93,7 @@ def notes_of(versions: Sequence[VersionGrowth], path: str) -> Iterator[Diagnosti
         if grown.before is None:
             yield Diagnostic(
                 "W491",
-                f"{path} must have {grown.version.title} for it to be held against that, and has "
-                "not",
+                f"{path} must have {grown.version.title} to compare it, and has not",
                 Severity.WARNING,
                 help="write the baseline again with --write-baseline",
             )

@@ -59,8 +59,8 @@ def onnx_beside(
     if artifact is not None:
         raise fail(
             "E489",
-            f"an artifact must be compiled now to be held against {source.name}, as nothing in "
-            f"{artifact.name} says which of its tensors are the network's",
+            f"an artifact must be compiled now to be compared with {source.name}: "
+            f"{artifact.name} does not say which of its tensors are the network's",
             help="leave out --artifact: the same network is compiled to the same artifact",
         )
     require_runtime()

@@ -141,8 +141,8 @@ def two_networks(
             names = ", ".join(names_of(network)[subgraph] for subgraph in executed(network))
             raise fail(
                 "E138",
-                f"the layers of a network of one subgraph can be held against floating-point ones, "
-                f"and {name} has {names}",
+                "layers are compared with floating point in a network of one subgraph, and "
+                f"{name} has {names}",
                 help="compare what each signature gives: `mizzen run --signature NAME`",
             )
         networks = TfliteNetworks(network, read_network(other, floating_name))
@@ -227,7 +227,7 @@ def notes_of(result: Precision) -> Iterator[Diagnostic]:
     if result.source in came:
         yield Diagnostic(
             "W492",
-            f"noise must be measured on real inputs to tell of accuracy, and {came[result.source]}",
+            f"noise must be measured on real inputs to show accuracy, and {came[result.source]}",
             Severity.WARNING,
             help="give some dozens of real inputs with --data",
         )

@@ -70,8 +70,8 @@ def program_beside(
     if artifact is not None:
         raise fail(
             "E489",
-            f"an artifact must be compiled now to be held against {name}, as nothing in "
-            f"{artifact.name} says which of its tensors are the program's",
+            f"an artifact must be compiled now to be compared with {name}: "
+            f"{artifact.name} does not say which of its tensors are the program's",
             help="leave out --artifact: the same program is compiled to the same artifact",
         )
     return beside(load_exported(data, name), name, target, on_progress)

@@ -112,7 +112,7 @@ def judge(
     if labels is None and reference is None:
         raise fail(
             "E241",
-            f"{samples.name} must have labels, and there is nothing that says them",
+            f"{samples.name} must have labels, and none were found",
             help="--labels FILE names a CSV or .npy file, or an array of the .npz; sub-folders "
             "named by class are labels too; without any, --reference compares networks",
         )

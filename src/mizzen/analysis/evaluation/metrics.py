@@ -197,7 +197,7 @@ def _row(name: str, task: Task) -> Row:
     raise fail(
         "E250",
         f"a metric of {task.value} must be {known}, or module:function, not {name!r}",
-        help="a function takes outputs, as real numbers, and labels, and returns a number",
+        help="a function takes outputs, as floats, and labels, and returns a number",
     )
 
 

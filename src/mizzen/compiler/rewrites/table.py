@@ -62,7 +62,7 @@ FORMS = (
     ),
     Form(
         "same", re.compile("same"), _plain(pads_as_same),
-        "a PAD must pad what SAME of the convolution behind it does",
+        "a PAD must pad what SAME of the convolution after it does",
     ),
     Form(
         "pads", re.compile("pads"), _plain(pads_as_weights),

@@ -122,7 +122,7 @@ def ranges_of(indices: Sequence[int]) -> list[tuple[int, int]]:
         raise RefusedError(
             f"its indices are {len(cuts) + 1} ranges of neighbours, and at most {MOST_RANGES} "
             "are joined on the NPU",
-            "sort the indices, or reorder the weights in front of it",
+            "sort the indices, or reorder the weights before it",
         )
     bounds = [0, *cuts, len(indices)]
     return [(indices[start], end - start) for start, end in pairwise(bounds)]

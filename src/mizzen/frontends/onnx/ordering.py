@@ -92,7 +92,7 @@ def _sorted(
         place = min(place for place, count in waiting.items() if count)
         raise wrong(
             origin_of(file, place, messages[place]),
-            "nodes must need each other in no circle, and this one is in or behind one",
+            "nodes must need each other in no circle, and this one is in or after one",
         )
 
 

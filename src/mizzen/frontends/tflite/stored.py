@@ -165,7 +165,7 @@ def _places(levels: Iterable[_Level], values: int, place: str) -> Integers:
         counts = np.diff(level.segments)
         if level.segments.size != places.size + 1 or level.segments[0] or np.any(counts < 0):
             said = f"must have {places.size + 1} segments from 0 on in dimension {number}"
-            raise _wrong(place, f"{said}, none before the one in front of it")
+            raise _wrong(place, f"{said}, none smaller than the one before it")
         if level.segments[-1] != level.indices.size:
             said = f"must have {level.segments[-1]} indices in dimension {number}"
             raise _wrong(place, f"{said}, as its segments say, not {level.indices.size}")

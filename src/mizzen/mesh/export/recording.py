@@ -89,7 +89,7 @@ class _Replica:
             raise fail(
                 "E535",
                 "every element must finish its program to be recorded, and some wait for messages "
-                "that nobody sends",
+                "that no element sends",
                 help="`mizzen mesh check` says which elements wait for each other",
             )
 

@@ -260,7 +260,7 @@ NPU_CALL = row(
     fast_bytes="of region 2; 0 where that is region 1",
     copies_in="pool: tensor and bytes from the start of region 1, before the call",
     copies_in_count="pairs",
-    copies_out="pool: the same, behind the call",
+    copies_out="pool: the same, after the call",
     copies_out_count="pairs",
 )
 KERNEL_CALL = row(
@@ -283,7 +283,7 @@ STATE = row(
     "state",
     "A tensor that outlives an inference",
     read="tensor that the next inference reads",
-    write="tensor that it takes over from, behind the last step",
+    write="tensor that it takes over from, after the last step",
     initial_at="bytes to the contents before the first inference",
 )
 KERNEL = row(

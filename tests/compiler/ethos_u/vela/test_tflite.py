@@ -134,8 +134,8 @@ def sum_of_two_axes() -> bytes:
 
 
 WRONG = (
-    "error[E307]: Vela's code must compute what the network does, and that for SUM, or for what "
-    'is in front of it, does not: "total" differs from the reference\n'
+    "error[E307]: Vela's code must compute what the network does, and that for SUM, or for an "
+    'operator before it, does not: "total" differs from the reference\n'
     '  at   model.tflite, operator 1 SUM -> "total"\n'
     f"{HELP}, or compile with --allow-inexact"
 )

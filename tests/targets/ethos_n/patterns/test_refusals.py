@@ -222,7 +222,7 @@ REFUSALS: dict[Callable[[Net], None], tuple[str, ...]] = {
         "padding, 2x2 without padding, 2x2 padded by 1 at the end, 3x3 without padding, 3x3 padded "
         "by 1 at the end, and has a window of 3x3, stride 2x2, top 1, bottom 0, left 1, right 0"
         + ONLY,
-        "zero point=3, zero point must = -128 for max pooling padded in front",
+        "zero point=3, zero point must = -128 for max pooling padded at the start",
     ),
     sum_by_channel: ("multipliers=one for each channel, multipliers must be one for all",),
     difference: ("it subtracts a tensor, what is subtracted must be a constant",),

@@ -169,7 +169,7 @@ AT = "\n  at   command at word 4"
                 ),
             ),
             "error[E959]: command 0 MCE_PLE: output must be in SRAM as a whole, 1024 bytes in "
-            "stripes that lie behind one another: its shape is 1x8x8x16, its stripes 1x8x8x8, its "
+            "stripes that follow one another: its shape is 1x8x8x16, its stripes 1x8x8x8, its "
             "tile 512 bytes" + AT,
         ),
         (
@@ -178,7 +178,7 @@ AT = "\n  at   command at word 4"
                 output=target((16, 16, 16), location=Location.SRAM, stripe_shape=(1, 16, 8, 16)),
             ),
             "error[E959]: command 0 MCE_PLE: output must be in SRAM as a whole, 4096 bytes in "
-            "stripes that lie behind one another: its shape is 1x16x16x16, its stripes 1x16x8x16, "
+            "stripes that follow one another: its shape is 1x16x16x16, its stripes 1x16x8x16, "
             "its tile 4096 bytes" + AT,
         ),
         (

@@ -89,11 +89,11 @@ FIRST = "the weight stream of OFM 0, part 0"
     ("code", "message", "at", "width", "value"),
     [
         ("E949", "must say its length, {units} units, not 9", 0, 16, 9),
-        ("E947", "must say a scale: nothing was said before", SCALE_FOLLOWS, 1, 0),
+        ("E947", "must say a scale: no earlier block did", SCALE_FOLLOWS, 1, 0),
         ("E947", "must have a divisor of runs of 0 to 3 or 7, not 4", ZERO_DIVISOR, 3, 4),
         ("E947", "must have a divisor of weights of 0 to 5 or 7, not 6", WEIGHT_DIVISOR, 3, 6),
         ("E947", "must send a palette, or none: there is none from before", PALETTE_FOLLOWS, 1, 0),
-        ("E947", "must say how it is coded: nothing was said before", PARAMETERS_FOLLOW, 1, 0),
+        ("E947", "must say how it is coded: no earlier block did", PARAMETERS_FOLLOW, 1, 0),
     ],
 )
 def test_headers_that_cannot_be_are_refused(

@@ -262,8 +262,8 @@ def test_an_unknown_memory_mode() -> None:
 @pytest.mark.parametrize("mode", ["Dedicated_Sram", "Dedicated_Sram_256KB"])
 def test_dedicated_sram_on_u55(mode: str) -> None:
     assert refusal(memory_mode=mode) == (
-        "error[E218]: the memory mode must keep what ethos-u55-128 writes behind Axi0, but "
-        f"{mode} has feature maps behind Axi1, which Ethos-U55 can only read\n"
+        "error[E218]: the memory mode must keep what ethos-u55-128 writes on Axi0, but "
+        f"{mode} has feature maps on Axi1, which Ethos-U55 can only read\n"
         "  rule Ethos-U55 technical reference manual: AXI M1 is a read-only port\n"
         "  help with ethos-u55-128 and Ethos_U55_High_End_Embedded, choose Sram_Only or Shared_Sram"
     )

@@ -175,7 +175,7 @@ def test_what_the_driver_would_refuse(data: bytes, message: str) -> None:
         ),
         (
             payload(COP2, 1, 4, 0),
-            "error[E524]: a COP2 payload must have 4 bytes behind word 3, not 0",
+            "error[E524]: a COP2 payload must have 4 bytes after word 3, not 0",
         ),
         (
             payload(COP2, 1, 4, 0, 1),
@@ -191,7 +191,7 @@ def test_what_the_driver_would_refuse(data: bytes, message: str) -> None:
         ),
         (
             payload(COP2, 1, 16, 0, 1, 8, 6, 0),
-            "error[E524]: the head of the command stream must have 6 bytes behind word 6, not 4",
+            "error[E524]: the head of the command stream must have 6 bytes after word 6, not 4",
         ),
         (
             payload(COP2, 1, 16, 0, 1, 4, 0, 0),

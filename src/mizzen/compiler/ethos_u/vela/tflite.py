@@ -88,7 +88,7 @@ def _read(model: Model, compiled: Compiled) -> Model:
 
 def _wrong(model: Model, mistake: Mistake) -> MizzenError:
     operator = maker_of(model, mistake.tensor)
-    kind = "the network" if operator is None else f"{operator.kind}, or for what is in front of it,"
+    kind = "the network" if operator is None else f"{operator.kind}, or for an operator before it,"
     origin = Origin(model.name) if operator is None else model.origin(operator)
     return fail(
         "E307",

@@ -91,8 +91,8 @@ def _proved(graph: Graph, contents: Contents, options: ProofOptions) -> Proof:
         said = f"cannot be executed: {wrong.diagnostic.message}"
     raise fail(
         "E307",
-        f"Vela's code must compute what the network does, and that for {last.kind}, or for what "
-        f"is in front of it, {said}",
+        f"Vela's code must compute what the network does, and that for {last.kind}, or for an "
+        f"operation before it, {said}",
         origin=last.origin,
         help=f"{LEAVE_IT_OUT}, or compile with --allow-inexact",
     )

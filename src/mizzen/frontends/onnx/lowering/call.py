@@ -36,7 +36,7 @@ from mizzen.graph import DType, Value
 Move = Callable[[Value], Value]
 """Adds the operations that bring a tensor's elements elsewhere, or choose among them."""
 
-QUANTIZE_BEFORE = "quantise the network's part in front of it (QuantizeLinear, DequantizeLinear)"
+QUANTIZE_BEFORE = "quantise the network's part before it (QuantizeLinear, DequantizeLinear)"
 
 MOVED = (DType.BOOL, DType.INT8, DType.INT16, DType.INT32)
 """Types of which elements are moved and chosen: what NPUs have."""
@@ -186,7 +186,7 @@ class OnnxCall:
                 raise RefusedError(
                     f"its {name} is of {self.dtype_of(index).name}, and it takes quantised numbers "
                     "only",
-                    "put a DequantizeLinear in front of it",
+                    "put a DequantizeLinear before it",
                 )
             case _:
                 raise RefusedError(f"its {name} is not quantised", QUANTIZE_BEFORE)

@@ -46,7 +46,7 @@ QUANTIZE_LINEAR = "QuantizeLinear"
 
 UNQUANTIZED = NodeRefusal(
     "its output is not quantised, so the next operator takes floating-point numbers",
-    "quantise the operators around it: put a QuantizeLinear behind it",
+    "quantise the operators around it: put a QuantizeLinear after it",
 )
 
 

@@ -151,8 +151,7 @@ def top_k(call: OnnxCall) -> tuple[Term, Term]:
     call.need(
         count == 1,
         f"it sorts: it wants the first {count:.0f}",
-        "take the greatest only (k of 1), or cut the network in front of it: "
-        "`mizzen quantize --cut`",
+        "take the greatest only (k of 1), or cut the network before it: `mizzen quantize --cut`",
     )
     axis, is_least = call.axis(-1), not call.whole("largest", 1)
     kind = "REDUCE_MIN" if is_least else "REDUCE_MAX"

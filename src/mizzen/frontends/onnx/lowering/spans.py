@@ -28,7 +28,7 @@ MARGIN = 1.02
 STEEPEST = {DType.INT8: 0.25, DType.INT16: 1.5}
 """By how many steps of a result neighbouring integers of a sum may differ."""
 
-WIDE = "put a QuantizeLinear and a DequantizeLinear in front of it"
+WIDE = "put a QuantizeLinear and a DequantizeLinear before it"
 
 
 def taken(x: Pending, bound: float) -> Real:

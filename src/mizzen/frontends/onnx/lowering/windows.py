@@ -39,7 +39,7 @@ def placement(call: OnnxCall, kernel: Sequence[int]) -> Placement:
     stride, dilation = (call.wholes(name, (1,) * spatial) for name in ("strides", "dilations"))
     call.need(len(stride) == len(dilation) == spatial, "its strides do not fit its images")
     before, after = _pads(call, kernel, stride, dilation)
-    call.need(min((*before, *after)) >= 0, "a pad is negative", "put a Slice in front of it")
+    call.need(min((*before, *after)) >= 0, "a pad is negative", "put a Slice before it")
     (top, left), (below, right) = _pair(before, 0), _pair(after, 0)
     return Placement(
         _pair(kernel, 1), _pair(stride, 1), _pair(dilation, 1), (top, below, left, right)

@@ -6,7 +6,7 @@ from mizzen.frontends.onnx.operators.row import Operator, each, missing
 
 UNKNOWN_COUNT = missing(
     "how many results there are, or in which order, depends on the numbers",
-    "cut the network in front of it, and do the rest in the program that runs it",
+    "cut the network before it, and do the rest in the program that runs it",
 )
 RANDOM = missing("its result is random")
 

@@ -7,7 +7,7 @@ from mizzen.frontends.onnx.operators.row import Operator, each, missing
 FINITE = missing("integers stand for finite numbers only")
 ATTENTION = missing(
     "its scores have no scale, and integers need one",
-    "export it as MatMul, Softmax and MatMul, each with QuantizeLinear behind it",
+    "export it as MatMul, Softmax and MatMul, each with QuantizeLinear after it",
 )
 
 UNQUANTISED: tuple[Operator, ...] = (
@@ -27,7 +27,7 @@ UNQUANTISED: tuple[Operator, ...] = (
         "DFT STFT MelWeightMatrix HannWindow HammingWindow BlackmanWindow",
         missing(
             "a transform of sound takes more than 16 bits",
-            "compute the spectrum in C, in front of the network",
+            "compute the spectrum in C, before the network",
         ),
         17,
     ),

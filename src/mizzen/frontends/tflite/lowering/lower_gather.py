@@ -24,7 +24,7 @@ def gather(call: Call) -> Value:
     axis = call.axis(int(call.option("axis")), value.type.rank)
     batches = int(call.option("batch_dims"))
     batches += len(named) if batches < 0 else 0
-    call.need(0 <= batches <= axis, "its batches are behind its axis")
+    call.need(0 <= batches <= axis, "its batches are after its axis")
     shape = value.shape
     call.need(named[:batches] == shape[:batches], "its indices are of other batches")
     outer, middle = prod(shape[:batches]), prod(shape[batches:axis])

@@ -273,7 +273,7 @@ class IntCall(Call[Term]):
         """Return several tensors that the input's elements are moved to."""
         term = self._movable()
         if isinstance(term, Pending):
-            raise RefusedError("its input is not quantised", "quantise the operator in front of it")
+            raise RefusedError("its input is not quantised", "quantise the operator before it")
         return tuple(self._moved(term, move) for move in moves)
 
     def itself(self) -> Term:
@@ -358,5 +358,5 @@ class IntCall(Call[Term]):
         return Plain(value)
 
 
-QUANTIZE_BEFORE = "quantise the model's part in front of it"
+QUANTIZE_BEFORE = "quantise the model's part before it"
 QUANTIZE_NARROW = "quantise to 8 or 16 bits, from which sums and products have 32"

@@ -55,7 +55,7 @@ def _overlaps(view: View, element: ElementProgram) -> Iterator[Finding]:
             must = f"region {index} must begin at a multiple of {ALIGNMENT_BYTES} bytes"
             yield Finding(Rule.REGIONS, view.place(element), must, f"not at {region.address}")
         if region.address < end and region.end > region.address:
-            must = f"region {index} must begin behind region {before}, at {end} or later"
+            must = f"region {index} must begin after region {before}, at {end} or later"
             yield Finding(Rule.OVERLAP, view.place(element), must, f"not at {region.address}")
         if region.end > end:
             before, end = index, region.end

@@ -67,7 +67,7 @@ class _OperandCheck:
                         came = f"region {region} has {self._called(region)}"
                         yield self._finding(place, must, came)
         for region in sorted(self.written.keys() - self.used):
-            must = f"region {region} must be used behind where it is written"
+            must = f"region {region} must be used after the place where it is written"
             yield self._finding(None, must, "and is not")
 
     def _finding(self, place: int | None, must: str, came: str) -> Finding:

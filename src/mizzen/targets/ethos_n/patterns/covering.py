@@ -155,7 +155,7 @@ SAYINGS: dict[str, tuple[str, str]] = {
     ),
     "PAD": (
         "it pads, the next operator must be a convolution that can pad itself",
-        "pad in front of a convolution, as its own padding could",
+        "pad before a convolution, as its own padding could",
     ),
     "SLICE": (
         "it takes a part, parts must be all of a tensor, along one axis",

@@ -82,7 +82,7 @@ class Findings:
                 f"dimensions={rank}, dimensions must be <= {MOST_DIMENSIONS}",
                 limit=f"at most {MOST_DIMENSIONS} dimensions",
                 actual=str(rank),
-                help="join dimensions that lie behind each other",
+                help="join adjacent dimensions only",
             )
 
     def types(self, values: Iterable[Value]) -> None:

@@ -145,7 +145,7 @@ def averaged_window(match: Match, findings: Findings) -> Window:
         "counted-padding",
         "padding counts as elements of the mean, padding must not",
         limit="a mean of the elements that are there",
-        actual="a PAD in front",
+        actual="a PAD before it",
         help="do not count padding (count_include_pad=False)",
     )
     window = window_of(match, findings, zeros[0])
@@ -252,7 +252,7 @@ def _is_padded_in_front(match: Match) -> Reject | None:
     padding = window.padding
     read = (tuple(_pooling(match).kernel), window.stride, padding.top, padding.left)
     if read != ((3, 3), BY_TWO, 1, 1):
-        return Reject("windows must be 3x3 by 2, padded by 1 in front", match.root)
+        return Reject("windows must be 3x3 by 2, padded by 1 at the start", match.root)
     return None
 
 
@@ -266,7 +266,7 @@ def _has_stages(match: Match) -> Reject | None:
 
 
 def padded_maximum(emission: Emission, match: Match) -> None:
-    """Add maxima of 3x3 by 2 that are padded by 1 in front."""
+    """Add maxima of 3x3 by 2 that are padded by 1 at the start."""
     findings = Findings()
     findings.feature_map(match[X], match.root.result)
     findings.settle()
@@ -276,10 +276,10 @@ def padded_maximum(emission: Emission, match: Match) -> None:
     findings.need(
         zero == lowest,
         "zero-point",
-        f"zero point={zero}, zero point must = {lowest} for max pooling padded in front",
+        f"zero point={zero}, zero point must = {lowest} for max pooling padded at the start",
         limit=f"a zero point of {lowest}",
         actual=str(zero),
-        help="put a ReLU in front of the pooling, or do not pad it",
+        help="put a ReLU before the pooling, or do not pad it",
     )
     findings.settle()
     moved = _moved(emission, emission.operand(match[X]))

@@ -203,7 +203,7 @@ class SramTracker:
         if port.record.tile_bytes < math.prod(whole) or is_cut not in ([], outermost):
             raise port.fault(
                 "E959",
-                f"must be in SRAM as a whole, {math.prod(whole)} bytes in stripes that lie behind "
+                f"must be in SRAM as a whole, {math.prod(whole)} bytes in stripes that follow "
                 f"one another: its shape is {_extents(port.record.shape)}, its stripes "
                 f"{_extents(port.record.stripe_shape)}, its tile {port.record.tile_bytes} bytes",
             )

@@ -131,7 +131,7 @@ class Scanner:
             state.coding = _coding(header, state.coding, name)
         if state.scale is None or state.coding is None:
             missing = "a scale" if state.scale is None else "how it is coded"
-            raise fail("E947", f"{name} must say {missing}: nothing was said before")
+            raise fail("E947", f"{name} must say {missing}: no earlier block did")
         weights, runs, finish = self._payload(header.at, symbols, state.coding)
         if finish > end:
             raise fail("E946", f"{name} must end within its stripe, and lacks {finish - end} bits")

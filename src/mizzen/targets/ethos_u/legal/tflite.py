@@ -308,7 +308,7 @@ file's, and so compute what the NPU does; of UINT8 everything reads the file's.
 
 @rule("fixed-scale", "LOGISTIC SOFTMAX TANH", source=KERNELS).must_have(
     "an output of scale 1/256, where it has 8 bits, or 1/32768 and zero point 0",
-    "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE behind it",
+    "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE after it",
 )
 def _fixed_scale(operator: OperatorFacts) -> str | None:
     output = operator.outputs[0]

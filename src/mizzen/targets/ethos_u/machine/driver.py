@@ -285,7 +285,7 @@ def _end_of(
     if size_bytes % _WORD_BYTES or start + size_bytes // _WORD_BYTES > limit:
         held = (limit - start) * _WORD_BYTES
         raise fail(
-            "E524", f"{what} must have {size_bytes} bytes behind word {start - 1}, not {held}"
+            "E524", f"{what} must have {size_bytes} bytes after word {start - 1}, not {held}"
         )
     return start + size_bytes // _WORD_BYTES
 

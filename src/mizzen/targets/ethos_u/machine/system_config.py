@@ -352,8 +352,8 @@ def _check_mode(mode: MemoryMode, accelerator: Accelerator, system: SystemConfig
     if not accelerator.traits.second_port_writes and Port.AXI1 in (mode.arena, mode.cache):
         raise fail(
             "E218",
-            f"the memory mode must keep what {accelerator.name} writes behind Axi0, but "
-            f"{mode.name} has feature maps behind Axi1, which {npu} can only read",
+            f"the memory mode must keep what {accelerator.name} writes on Axi0, but "
+            f"{mode.name} has feature maps on Axi1, which {npu} can only read",
             rule=f"{npu} technical reference manual: AXI M1 is a read-only port",
         )
     constants, arena, cache = (

@@ -105,7 +105,7 @@ def test_an_input_that_is_read_behind_the_program(target: int) -> None:
     assert codes(program, replace(kept, kept=frozenset())) == []
     (found,) = find_hazards(program, kept).findings
     assert found.diagnostic.render().startswith(
-        "error[E598]: OP_POOL: OFM must not write to input 'i256', which is read behind the "
+        "error[E598]: OP_POOL: OFM must not write to input 'i256', which is read after the "
         "program, and writes "
     )
     assert found.as_dict()["memory"] == "region 1"

@@ -232,7 +232,7 @@ class SpoiltInput:
         return Diagnostic(
             "E598",
             f"{self.operation.name}: {self.access} must not write to input {self.tensor!r}, which "
-            f"is read behind the program, and writes {self.span}",
+            f"is read after the program, and writes {self.span}",
             origin=self.operation.origin,
             help="the command stream is damaged, or what made it is wrong",
         )
