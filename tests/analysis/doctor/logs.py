@@ -222,6 +222,39 @@ I: invoke_async: base_addr[1]=0x00000000_3401f000 size=1509728""",
 )
 """Thirty-one logs of twenty-seven threads."""
 
+RECORDED = (
+    PastedLog(
+        "another number of MACs",
+        """*** Booting Zephyr OS build afc1c5bfe1d2 ***
+E: NPU config mismatch. npu.macs_per_cc=8, optimizer.macs_per_cc=7 (ethosu_device_u55_u65.c:354)
+E: Failed to invoke inference. (ethosu_driver.c:723)
+mizzen: step 0: a fault of the NPU""",
+        "other-size",
+    ),
+    PastedLog(
+        "a heap without room",
+        """E: Failed to allocate memory for Ethos-U device (ethosu_device_u55_u65.c:75)
+E: Failed to initialize Ethos-U device (ethosu_driver.c:438)
+*** Booting Zephyr OS build afc1c5bfe1d2 ***""",
+        "heap-empty",
+    ),
+    PastedLog(
+        "a stream that cannot be parsed",
+        """E: NPU error(s) occured during inference. (ethosu_driver.c:578)
+E: NPU status=0x00000010, qread=0, cmd_end_reached=0 (ethosu_device_u55_u65.c:198)
+mizzen: step 0: a fault of the NPU""",
+        "stream-unreadable",
+    ),
+    PastedLog(
+        "an arena that the NPU does not reach",
+        """E: NPU error(s) occured during inference. (ethosu_driver.c:578)
+E: NPU status=0x00001004, qread=288, cmd_end_reached=0 (ethosu_device_u55_u65.c:198)
+mizzen: step 0: a fault of the NPU""",
+        "memory-unreached",
+    ),
+)
+"""Logs of Arm's driver 0.16 in Zephyr 3.7.1, with faults made in the emulator."""
+
 TEXTS = (
     ("NPU config mismatch. npu.product=0, optimizer.product=1", "other-product",
      "the chip has an Ethos-U55, and the stream is for an Ethos-U65"),
@@ -254,7 +287,9 @@ TEXTS = (
     ("No NPU driver handle registered at address 0x30000100.", "driver-not-started",
      "the driver waits for an NPU, and none is registered or free"),
     ("Failed to create driver semaphore", "heap-empty",
-     "a semaphore or mutex could not be made"),
+     "a semaphore, a mutex or the device could not be allocated"),
+    ("E: Failed to allocate memory for Ethos-U device", "heap-empty",
+     "a semaphore, a mutex or the device could not be allocated"),
     ("Inference already running, or waiting to be cleared...", "npu-busy",
      "the last inference was not ended"),
     ("NPU inference timed out.", "no-interrupt", "no interrupt came in time"),

@@ -10,10 +10,10 @@ from mizzen.analysis.doctor.causes import Cause
 from mizzen.analysis.doctor.log import LONGEST_LINE, read_log
 from mizzen.analysis.doctor.messages import MESSAGES
 
-from .logs import PASTED, TEXTS, PastedLog
+from .logs import PASTED, RECORDED, TEXTS, PastedLog
 
 
-@pytest.mark.parametrize("pasted", PASTED, ids=lambda pasted: pasted.thread)
+@pytest.mark.parametrize("pasted", PASTED + RECORDED, ids=lambda pasted: pasted.thread)
 def test_the_first_verdict_of_a_pasted_log_is_its_cause(pasted: PastedLog) -> None:
     diagnosis = doctor(log=pasted.text)
     first = diagnosis.verdicts[0].cause.value if diagnosis.verdicts else None

@@ -157,7 +157,9 @@ TEXTS: dict[Cause, CauseText] = {
         "call ethosu_init before the interpreter is made, and look at what it returns",
     ),
     Cause.HEAP_EMPTY: CauseText(
-        "the driver could not allocate its semaphores", "give the heap some hundred bytes more"
+        "the driver could not allocate what it needs",
+        "give the heap a KiB more; in Zephyr, CONFIG_HEAP_MEM_POOL_SIZE and "
+        "CONFIG_COMMON_LIBC_MALLOC_ARENA_SIZE",
     ),
     Cause.NO_INTERRUPT: CauseText(
         "the NPU's interrupt did not come in time",

@@ -119,6 +119,8 @@ MESSAGES: tuple[Message, ...] = (
          r"base_addr_size=(?P<needs>\d+)", Cause.FAST_TOO_SMALL,
          "the driver has {has} bytes of fast memory, and the network needs {needs}"),
     # The driver: at the start, and while it waits.
+    _row(_D, r"Failed to (?:create|allocate).*(?:semaphore|mutex|Ethos-U device)|Failed allocate mutex",
+         Cause.HEAP_EMPTY, "a semaphore, a mutex or the device could not be allocated"),
     _row(_D, r"Driver has not been compiled for this product", Cause.DRIVER_PRODUCT,
          "CONFIG names another product than the driver was built for"),
     _row(_D, r"Failed to switch security state", Cause.NPU_NOT_THERE,
@@ -129,8 +131,6 @@ MESSAGES: tuple[Message, ...] = (
          "the NPU could not be reset and set up"),
     _row(_D, r"No NPU driver handle (?:available|registered)", Cause.DRIVER_NOT_STARTED,
          "the driver waits for an NPU, and none is registered or free"),
-    _row(_D, r"Failed to (?:create|allocate).*(?:semaphore|mutex)|Failed allocate mutex",
-         Cause.HEAP_EMPTY, "a semaphore or mutex could not be made"),
     _row(_D, r"Inference already running", Cause.NPU_BUSY, "the last inference was not ended"),
     _row(_D, r"NPU inference timed out", Cause.NO_INTERRUPT, "no interrupt came in time"),
     _row(_D, r"Failed to request power", Cause.NPU_NOT_THERE, "the NPU could not be powered"),
