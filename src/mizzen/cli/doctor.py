@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.cli.artifacts import add_data_option
 from mizzen.cli.configuration import add_board_option, board_of, read_file
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, read_size
@@ -31,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="what runs on the board: a compiled .tflite, .zip or .pte, or Vela's raw .npz",
     )
+    add_data_option(parser)
     add_board_option(parser, "the board that the artifact fails on")
     parser.add_argument(
         "--log",
@@ -104,7 +106,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             "the command line is wrong: doctor takes ARTIFACT, --log or --status",
             help="mizzen doctor --help",
         )
-    artifact = None if options.artifact is None else _artifact(options.artifact)
+    artifact = None if options.artifact is None else _artifact(options)
     board = board_of(options)
     log = "\n".join(_log(name) for name in options.log)
     with console.progress(f"examining {options.artifact or 'the log'}"):
@@ -117,10 +119,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     return Answer(document, _text(diagnosis, console), failures=diagnosis.failures)
 
 
-def _artifact(name: str) -> Artifact:
+def _artifact(options: argparse.Namespace) -> Artifact:
+    """Read the artifact, whatever NPU it is for: `--accelerator-config` is the chip's."""
     import mizzen
 
-    return mizzen.load(name)
+    return mizzen.load(options.artifact, ptd=options.ptd)
 
 
 def _firmware(options: argparse.Namespace) -> Firmware:

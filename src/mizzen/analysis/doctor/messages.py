@@ -119,8 +119,9 @@ MESSAGES: tuple[Message, ...] = (
          r"base_addr_size=(?P<needs>\d+)", Cause.FAST_TOO_SMALL,
          "the driver has {has} bytes of fast memory, and the network needs {needs}"),
     # The driver: at the start, and while it waits.
-    _row(_D, r"Failed to (?:create|allocate).*(?:semaphore|mutex|Ethos-U device)|Failed allocate mutex",
-         Cause.HEAP_EMPTY, "a semaphore, a mutex or the device could not be allocated"),
+    _row(_D, r"Failed to (?:create|allocate).*(?:semaphore|mutex|Ethos-U device)|"
+         r"Failed allocate mutex", Cause.HEAP_EMPTY,
+         "a semaphore, a mutex or the device could not be allocated"),
     _row(_D, r"Driver has not been compiled for this product", Cause.DRIVER_PRODUCT,
          "CONFIG names another product than the driver was built for"),
     _row(_D, r"Failed to switch security state", Cause.NPU_NOT_THERE,
