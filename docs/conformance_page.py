@@ -29,11 +29,10 @@ TABLES = {
 INTRODUCTION = """\
 # Conformance
 
-What `mizzen conformance` says of ethos-u-vela 5.2.0 and of Mizzen, with {inputs} random inputs for
-each of {networks} networks of one operator. [How the networks are
-judged](../how-to/conformance.md), and what the words of the tables mean, is on a page of its own;
-an asterisk marks what is
-[known of Vela's code](../how-to/conformance.md#where-velas-code-differs).
+These tables show the verdicts of `mizzen conformance` on ethos-u-vela 5.2.0 and on Mizzen, with
+{inputs} random inputs for each of {networks} networks of one operator. [Judge a
+compiler](../how-to/conformance.md) explains the method and the words of the tables. An asterisk
+marks a [known difference of Vela's code](../how-to/conformance.md#where-velas-code-differs).
 """
 SECTION = """
 ## {name}
@@ -44,10 +43,11 @@ SECTION = """
 """
 WHAT = {
     Compiler.MIZZEN: """\
-All of `mizzen compile` with its defaults: Mizzen's own rules, the proof, and the CPU for what no
-rule takes.""",
+All of `mizzen compile` with its defaults: Mizzen's own rules, the proof, and the CPU for operators
+that no rule takes.""",
     Compiler.OWN: """\
-`--generator own` without a proof: what Mizzen's rules take is on the NPU, right or wrong.""",
+`--generator own` without a proof: every operator that Mizzen's rules take is on the NPU, right or
+wrong.""",
 }
 """What there is to know of a section before its table."""
 

@@ -77,7 +77,7 @@ def pages() -> dict[str, str]:
 def command_line_page() -> str:
     """Return the help of the program and of every verb, as it is printed 80 columns wide."""
     os.environ["COLUMNS"] = "80"
-    parts = ["# Command line"]
+    parts = ["# Command line", "This page has the help of every verb: `mizzen help VERB`."]
     for name, text in help_texts().items():
         parts += [f"## {name}", f"```text\n$ {name} --help\n{text.rstrip()}\n```"]
     return "\n\n".join(parts) + "\n"
@@ -99,13 +99,14 @@ def accelerators_page() -> str:
     parts = [
         "# Accelerators and configurations",
         "## Accelerators",
-        "MACs are 8-bit multiply-accumulates per cycle over all cores; the shared buffer is in "
-        "KiB, over all cores too. The CONFIG word is what the driver compares with the hardware.",
+        "These are the names for `--accelerator-config`. MACs are 8-bit multiply-accumulates per "
+        "cycle over all cores. The shared buffer is in KiB, over all cores too. The driver "
+        "compares the CONFIG word with the hardware.",
         _table(("Name", "MACs", "Cores", "Shared buffer", "CONFIG"), accelerators),
-        "## Taken when not asked for",
+        "## Defaults",
         _table(("NPU", "System configuration", "Memory mode"), families),
         f"## {BUNDLED}",
-        "The file that is read when `--config` names no other.",
+        "This file is read if `--config` names no other.",
         f"```ini\n{SYSTEMS.read_text().rstrip()}\n```",
     ]
     return "\n\n".join(parts) + "\n"
@@ -117,9 +118,8 @@ def operators_page() -> str:
     kinds = [(f"`{kind}`", ", ".join(npus)) for kind, npus in support.operators.items()]
     parts = [
         "# Operators",
-        "An operator that the NPU has a form of runs there if Mizzen's code takes it, by TFLite "
-        "type. The rules below are those that can be said in the words of TFLite; `mizzen check` "
-        "says of a network what else keeps an operator from the NPU.",
+        "These TFLite operators can run on the NPU, if they keep to the rules below. `mizzen "
+        "check` shows for your network if anything else keeps an operator from the NPU.",
         _table(("Operator", "NPU"), kinds),
         "## Rules",
     ]
@@ -151,9 +151,9 @@ def tosa_page() -> str:
     parts = [
         "# TOSA operations",
         "PyTorch programs, ONNX networks and TFLite networks become these operations, and `.tosa` "
-        "files hold them. Mizzen's rules for Ethos-U have a form of those that name an NPU. A rule "
-        "may refuse an operation all the same, for its types or its shape: `mizzen check` says "
-        "which and why.",
+        "files contain them. Mizzen's rules for Ethos-U support an operation on the NPUs in its "
+        "row. A rule may still refuse it for its types or its shape: `mizzen check` shows which "
+        "and why.",
         _table(("Operation", "NPU"), kinds),
     ]
     return "\n\n".join(parts) + "\n"
@@ -172,8 +172,7 @@ def ethos_n_page() -> str:
         "# Ethos-N operations",
         "The operations of Arm's Ethos-N Support Library, and the rules that make them Supported. "
         "The first rule that is broken decides; its message is the library's, with N for a number. "
-        "What levels and releases are is told in "
-        "[Ethos-N: levels and releases](../explanation/ethos-n.md).",
+        "[Ethos-N: levels and releases](../explanation/ethos-n.md) explains both.",
         "## Variants",
         "Engines, input and output generators of each, SRAM in KiB.",
         _table(("Name", "Arm's name", "Engines", "IGs", "OGs", "SRAM"), variants),
@@ -222,15 +221,15 @@ def ethos_n_composites_page() -> str:
     several = (f"`{SPLIT.removeprefix(PREFIX)}`", "the same", "no")
     parts = [
         "# Ethos-N composites",
-        "What of a graph of TOSA operations is one operation of the Support Library, or a few. "
-        "Rows are tried in this order; a row is taken where its pattern matches and the library "
-        "supports what it becomes. "
-        "[What becomes of a network](../explanation/ethos-n-composites.md) tells how. "
-        "A split is found by itself: all SLICEs of a tensor along an axis.",
+        "A composite is a part of a graph of TOSA operations that becomes one operation of the "
+        "Support Library, or a few. Rows are tried in this order. A row is taken if its pattern "
+        "matches and the library supports the result. "
+        "[What becomes of a network](../explanation/ethos-n-composites.md) explains how. "
+        "A split needs no pattern: it is all SLICEs of a tensor along an axis.",
         _table(("Composite", "Becomes", "Compute-intensive"), [*rows, several]),
         "## Patterns",
-        "Written from the last operation inwards. `once` is what nobody else may take, `maybe` "
-        "what may be left out, `chain` any number in a row, `...` what may be anything.",
+        "Patterns are written from the last operation inwards. `once` has no other reader, `maybe` "
+        "is optional, `chain` is any number in a row, `...` is anything.",
     ]
     parts += [f"```text\n{row.pattern}\n```" for row in TABLE]
     return "\n\n".join(parts) + "\n"
@@ -248,8 +247,8 @@ def ethos_n_commands_page() -> str:
     parts = [
         listing.markdown(STREAM),
         "## What the sources leave open\n",
-        "[How that is taken](../explanation/ethos-n-numbers.md), and by how much an element may "
-        "differ on a device.\n",
+        "[Another page](../explanation/ethos-n-numbers.md) explains these assumptions, and by how "
+        "much an element may differ on a device.\n",
         _table(("Note", "Taken as", "Bound"), rows),
     ]
     return "\n".join(parts) + "\n"
@@ -275,13 +274,13 @@ def c_runtime_page() -> str:
         families.setdefault(family, []).append(f"`{name}`")
     parts = [
         "# Kernels of the C runtime",
-        "What the NPU leaves to the processor is executed by these. A project has the sources of "
-        "the kernels that its network calls, and no others.",
+        "These kernels execute the operators that the NPU does not take. A project has only the "
+        "sources of the kernels that its network calls.",
         _table(("Kernel", "Computes", "Sources"), kernels),
         "## Operators",
-        "Operators of frameworks become calls of kernels when a project is made. One that is not "
-        "here is an error that names it (E464); one whose types, shapes or options no kernel "
-        "takes says which they must be (E465). Numbers of float64 are not taken.",
+        "Operators of frameworks become calls of kernels when a project is made. An operator that "
+        "is not here is an error with its name (E464). One with types, shapes or options that no "
+        "kernel takes is an error that lists the possible ones (E465). float64 is not supported.",
         _table(("Of", "Operators"), [(_FAMILIES[name], ", ".join(operators))
                                      for name, operators in families.items()]),
     ]  # fmt: skip
@@ -313,9 +312,9 @@ def codes_page() -> str:
     """Return every code of an error or warning with what it says, from the sources."""
     parts = [
         "# Errors and warnings",
-        "Every message begins with its code: E for errors, W for warnings. What a message fills in "
-        "is in italics here, or "
-        "…. Warnings end nothing; the exit status of an error is in the "
+        "Every message begins with its code: E for errors, W for warnings. The variable parts of a "
+        "message are in italics here, or "
+        "…. Warnings end nothing. The exit status of an error is in the "
         "[command line](command-line.md)'s help.",
     ]
     found = _Codes()

@@ -23,15 +23,20 @@ TYPES = ("int8", "uint8", "int16")
 INTRODUCTION = """\
 # ONNX operators
 
-Which operators of ONNX become integers, between DequantizeLinear and QuantizeLinear, and in which
-types of activations. `8 of 10` says that of ten of ONNX's own cases of the operator, each
-quantised, eight are lowered, and that all their results are at most one step from ONNX's float32
-implementation; the others are refused with a reason, and ONNX Runtime computes them on the host.
-Where more steps than one occurred, that is said. A dash: ONNX has no case that can be quantised.
-What is lowered must keep to the [rules of the NPU](tosa-operations.md) too.
+This table shows which operators of ONNX become integers, and in which types of activations. They
+become integers between DequantizeLinear and QuantizeLinear.
+
+- `8 of 10` counts ONNX's own cases of the operator, each quantised. Of ten, eight are lowered.
+- The results of lowered cases are at most one step from ONNX's float32 implementation. A larger
+  difference is reported in the table.
+- The other cases are refused with a reason, and ONNX Runtime computes them on the host.
+- A dash means that ONNX has no case that can be quantised.
+
+A lowered operator must also keep to the [rules of the NPU](tosa-operations.md).
 
 QOperator files (QLinearConv, QGemm and the like) are read as these operators with DequantizeLinear
-and QuantizeLinear around them. What only depends on constants is computed when the file is read.
+and QuantizeLinear around them. Results that depend only on constants are computed when the file is
+read.
 `make conformance` measures this.
 
 | Operator | Since | int8 | uint8 | int16 |

@@ -28,14 +28,18 @@ CALIBRATIONS, CALLS = 24, 8
 INTRODUCTION = """\
 # Functions of 16 bits
 
-How far outputs are off where a network is quantised with
-`get_symmetric_a16w8_quantization_config`, in steps of the output's scale: from the quantised
-PyTorch program, and from the exact function of the quantised inputs, in float64 and rounded. Each
-row is the worst of {calls} random inputs of 1,024 numbers, between those of its second column, or
-with that standard deviation; rows are of 64 where there is a sum. `make conformance` measures this;
-[the method](../explanation/pytorch.md#functions-of-16-bits) is on a page of its own. Recurrent layers are
-compared with PyTorch's program only: the exact function has other weights than one of 8 bits.
-Cycles are by Vela's formula, and for so few numbers mostly what loading tables takes.
+This table shows the error of functions in a network that is quantised with
+`get_symmetric_a16w8_quantization_config`, in steps of the output's scale. It compares outputs with
+the quantised PyTorch program, and with the exact function of the quantised inputs, in float64 and
+rounded.
+
+Each row is the worst of {calls} random inputs of 1,024 numbers. The second column has their range,
+or their standard deviation. Functions with a sum have rows of 64. `make conformance` measures this;
+[another page](../explanation/pytorch.md#functions-of-16-bits) explains the method.
+
+Recurrent layers are compared with PyTorch's program only, since the exact function has other
+weights than one of 8 bits. Cycles are by Vela's formula. For so few numbers they are mostly the
+loading of tables.
 
 | Function | Inputs | Accelerator | Off PyTorch | Off the exact function | Cycles |
 |---|---|---|--:|--:|--:|

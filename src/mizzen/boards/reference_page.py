@@ -14,16 +14,17 @@ def markdown() -> str:
     """Return the page as Markdown."""
     parts = [
         "# Boards",
-        "A board is a TOML file, whose comments say where each figure comes from. What no public "
-        'document says is left out, and asked for by name when it is needed (E441). `inherits = "'
-        'NAME"` takes over another board, and keys of your own replace its keys.',
+        "These boards are bundled. A board is a TOML file, with the source of each figure in its "
+        "comments. Figures without a public source are left out, and asked for by name when they "
+        'are needed (E441). `inherits = "NAME"` takes over another board, and your keys replace '
+        "its keys.",
         "| board | processor | NPU | memories, KiB | not known for firmware |\n"
         "|---|---|---|---|---|\n" + "\n".join(_row(find_board(name)) for name in board_names()),
     ]
     parts += ["## Keys", keys.table()]
     for name in board_names():
         text = (FOLDER / f"{name}{SUFFIX}").read_text("utf-8").rstrip()
-        parts += [f"## {name}", f"```toml\n{text}\n```"]
+        parts += [f"## {name}", f"````toml\n{text}\n````"]
     return "\n\n".join(parts) + "\n"
 
 

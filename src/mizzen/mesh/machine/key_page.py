@@ -15,8 +15,9 @@ def markdown() -> str:
     """Return the page as Markdown."""
     parts = [
         "# Machines of many elements",
-        "A machine is a TOML file. Every key is validated; one that is not here is an error. Rates "
-        "are in the units that their names end with, sizes in bytes, places are `[column, row]`.",
+        "A machine is a TOML file with these keys. Every key is validated, and an unknown key is "
+        "an error. Rates have the unit at the end of their names, sizes are in bytes, and places "
+        "are `[column, row]`.",
         "## Keys",
         *_sections("", MachineKeys),
         "## Built in",
