@@ -220,9 +220,13 @@ def source_line(trace: str) -> str | None:
     frames = [
         f"{PurePath(path).name}:{line}"
         for path, line in _FRAME.findall(trace)
-        if not path.startswith(("<eval_with_key>", *_framework_folders()))
+        if not path.startswith((*GENERATED, *_framework_folders()))
     ]
     return frames[-1] if frames else None
+
+
+GENERATED = ("<eval_with_key>", "<string>")
+"""What PyTorch calls the files of code that it makes."""
 
 
 @cache

@@ -10,17 +10,19 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from mizzen.compiler.torch.call import Call
 from mizzen.diagnostics import MizzenError
 from mizzen.torch import compile
 from mizzen.torch.calibration import calls_of
 
-EXAMPLE = (torch.zeros(1, 3, 4, 4),)
+EXAMPLE = Call((torch.zeros(1, 3, 4, 4),), parameters=("image",))
 
 ROWS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
     "a tensor": (torch.zeros(1, 3, 4, 4), [(1, 3, 4, 4)]),
     "a tensor and a label": ((torch.zeros(1, 3, 4, 4), torch.zeros(1)), [(1, 3, 4, 4)]),
     "a list, as loaders give": ([torch.zeros(2, 3, 4, 4), torch.zeros(2)], [(1, 3, 4, 4)] * 2),
     "a sample of a data set": ((torch.zeros(3, 4, 4), 7), [(1, 3, 4, 4)]),
+    "named": ({"image": torch.zeros(1, 3, 4, 4), "label": 7}, [(1, 3, 4, 4)]),
     "an array of float64": (np.zeros((1, 3, 4, 4)), [(1, 3, 4, 4)]),
 }
 
@@ -29,22 +31,23 @@ ROWS: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
 def test_rows_become_calls(name: str) -> None:
     row, shapes = ROWS[name]
     calls = list(calls_of(EXAMPLE, [row]))
-    assert [tuple(call[0].shape) for call in calls] == shapes
-    assert all(len(call) == 1 and call[0].dtype is torch.float32 for call in calls)
+    assert [tuple(call.positional[0].shape) for call in calls] == shapes
+    assert all(len(call.leaves) == 1 for call in calls)
+    assert all(call.leaves[0].dtype is torch.float32 for call in calls)
 
 
 def test_a_batch_that_does_not_divide_leaves_its_rest_out() -> None:
-    example = (torch.zeros(2, 3), torch.zeros(2, 1))
+    example = Call((torch.zeros(2, 3), torch.zeros(2, 1)))
     rows = [(torch.arange(15.0).reshape(5, 3), torch.arange(5.0).reshape(5, 1))]
     calls = list(calls_of(example, rows))
-    assert [call[0][0, 0].item() for call in calls] == [0, 6]
-    assert [call[1][0, 0].item() for call in calls] == [0, 2]
+    assert [call.positional[0][0, 0].item() for call in calls] == [0, 6]
+    assert [call.positional[1][0, 0].item() for call in calls] == [0, 2]
 
 
 WRONG: dict[str, tuple[Any, str]] = {
     "another shape": (torch.zeros(1, 3, 5, 4), "of shape (1, 3, 4, 4), and (1, 3, 5, 4) came"),
     "another type": (torch.zeros(1, 3, 4, 4, dtype=torch.uint8), "torch.float32, and torch.uint8"),
-    "a dictionary": ({"x": torch.zeros(1, 3, 4, 4)}, "1 in the example's order, and 1 came"),
+    "a dictionary": ({"x": torch.zeros(1, 3, 4, 4)}, "called image, and x came"),
     "words": (("x",), "tensors, and a str came"),
 }
 
@@ -53,7 +56,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_rows_that_are_no_calls_are_refused(name: str) -> None:
     row, text = WRONG[name]
     with pytest.raises(MizzenError) as caught:
-        list(calls_of(EXAMPLE, [EXAMPLE, row]))
+        list(calls_of(EXAMPLE, [EXAMPLE.positional, row]))
     found = caught.value.diagnostic
     assert found.code == "E880"
     assert found.message.startswith("calibration's row 1 must be arguments like the example's: ")

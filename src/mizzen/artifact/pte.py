@@ -108,8 +108,10 @@ class _Contents:
         infos = {index: _info(f"value_{index}", tensor) for index, tensor in tensors.items()}
         for word, places, edge in (("input", program.inputs, inputs),
                                    ("output", outputs_now, outputs)):  # fmt: skip
+            known = [tensors[index].name for index in places]
             for place, (index, made) in enumerate(zip(places, edge, strict=True)):
-                infos[made] = _info(f"{word}_{place}", tensors[index])
+                name = known[place] if known.count(known[place]) == 1 else ""
+                infos[made] = _info(name or f"{word}_{place}", tensors[index])
         constants = {
             index: tensor.data
             for index, tensor in tensors.items()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from mizzen.analysis.evaluation.reference import PytorchProgram, Subject
     from mizzen.artifact.interface import TensorInfo
+    from mizzen.compiler.torch.call import Call
     from mizzen.quantize import EthosUQuantizer
     from mizzen.report.precision import Precision
 
@@ -60,7 +61,7 @@ class ExportedSource:
         self._kept = [self._node(calls, each, "--keep-float").name for each in scheme.keep_float]
         if scheme.cuts:
             _end(self._module, [self._node(calls, each, "--cut") for each in scheme.cuts])
-            program = export(self._module, self._example, name)
+            program = export(self._module, self._call(self._example), name)
         self._floating = data if not scheme.cuts else _saved(program)
         self.said: tuple[str, ...] = ()
 
@@ -87,10 +88,14 @@ class ExportedSource:
         from mizzen.torch.conversion import converted
 
         quantizer = self._quantizer(scheme)
-        calls = [tuple(torch.as_tensor(np.array(array)) for array in sample) for sample in samples]
+        calls = [
+            self._call(tuple(torch.as_tensor(np.array(array)) for array in sample))
+            for sample in samples
+        ]
         title = Path(self.name).stem
         with capture_lock():
-            result, missing = converted(self._module, self._example, calls, quantizer, title)
+            program = export(self._module, self._call(self._example), title)
+            result, missing = converted(program, calls, quantizer)
         data = _saved(export(result, calls[0], title))
         floating = tuple(
             FloatOperator(index, node.operator, node.origin.name or "")
@@ -123,6 +128,16 @@ class ExportedSource:
         from mizzen.analysis.evaluation.reference import PytorchProgram
 
         return PytorchProgram(data, self.name)
+
+    def _call(self, leaves: tuple[Any, ...]) -> Call:
+        """Return arguments nested as the program takes them."""
+        from torch.utils._pytree import tree_unflatten
+
+        from mizzen.compiler.torch.call import Call
+
+        nested: Any = getattr(self._module.graph, "_codegen", None)
+        info = getattr(nested, "pytree_info", None)
+        return Call(leaves) if info is None else Call(*tree_unflatten(leaves, info.in_spec))
 
     def _quantizer(self, scheme: Scheme) -> EthosUQuantizer:
         from mizzen.compiler.options import DEFAULT_ACCELERATOR

@@ -9,7 +9,7 @@ called. A region's network gets the names, shapes and scales of the program.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeGuard
 
 import numpy as np
@@ -153,12 +153,12 @@ def _artifact(
     report = report_of(lowering, placed, chosen)
     regions = [code[region.groups] for region in partition.regions if region.device is Device.NPU]
     names = _edge_names(lowering)
-    networks = [named_network(region, names) for region in regions]
+    mains = [_named_subgraph(region, names) for region in regions]
     name = lowering.name
-    if len(networks) == 1 and _only_edges(lowering, partition) and not contents.carried:
-        return Artifact(
-            networks[0], chosen.backend.artifact_name(name, ".tflite"), contents, report
-        )
+    if len(mains) == 1 and _only_edges(lowering, partition) and not contents.carried:
+        network = _network_of(regions[0], _in_order(mains[0], regions[0], names))
+        return Artifact(network, chosen.backend.artifact_name(name, ".tflite"), contents, report)
+    networks = [_network_of(*each) for each in zip(regions, mains, strict=True)]
     data = pack(name, contents, networks)
     return Artifact(data, chosen.backend.artifact_name(name, ".zip"), contents, report)
 
@@ -218,6 +218,7 @@ class _Assembly:
             for value in graph.outputs
             if value.constant is not None
         }
+        self._name_outputs(outputs)
         given = len(graph.outputs) - len(states)
         taken = len(graph.inputs) - len(states)
         return Contents(
@@ -231,6 +232,11 @@ class _Assembly:
                 for index, state in enumerate(states)
             ),
         )
+
+    def _name_outputs(self, outputs: Sequence[int]) -> None:
+        for index, name in zip(outputs, self.lowering.output_names, strict=False):
+            if not self.infos[index].name:
+                self.infos[index] = replace(self.infos[index], name=name)
 
     def number(self, value: Value) -> int:
         """Return the index of a value."""
@@ -343,14 +349,14 @@ def _info(value: Value) -> TensorInfo:
     )
 
 
-def named_network(region: RegionCode, names: Mapping[Value, str]) -> bytes:
-    """Return a region's network with inputs and outputs as a runtime wants to see them.
+def _named_subgraph(region: RegionCode, names: Mapping[Value, str]) -> Record:
+    """Return a region's subgraph with inputs and outputs as a runtime wants to see them.
 
     names  what values of the program's edge are called there; others keep the compiler's names
     """
     (subgraph,) = region.model.record["subgraphs"]
     main: Record = {**subgraph, "tensors": [dict(tensor) for tensor in subgraph["tensors"]]}
-    for side, values in (("inputs", region.part.inputs), ("outputs", region.part.outputs)):
+    for side, values in _sides(region):
         for index, value in zip(main[side], values, strict=True):
             tensor = main["tensors"][index]
             if value in names:
@@ -362,4 +368,27 @@ def named_network(region: RegionCode, names: Mapping[Value, str]) -> bytes:
                     "scale": np.asarray(value.quantization.scales, np.float32),
                     "zero_point": np.asarray(value.quantization.zero_points, np.int64),
                 }
+    return main
+
+
+def _in_order(main: Record, region: RegionCode, names: Mapping[Value, str]) -> Record:
+    """Return a subgraph that takes and gives tensors in the order of the program's, as `names` has
+    them.
+    """
+    places = {value: place for place, value in enumerate(names)}
+    ordered: Record = dict(main)
+    for side, values in _sides(region):
+        indices = dict(zip(values, main[side], strict=True))
+        ordered[side] = [
+            indices[value]
+            for value in sorted(indices, key=lambda value: places.get(value, len(places)))
+        ]
+    return ordered
+
+
+def _sides(region: RegionCode) -> tuple[tuple[str, Sequence[Value]], ...]:
+    return ("inputs", region.part.inputs), ("outputs", region.part.outputs)
+
+
+def _network_of(region: RegionCode, main: Record) -> bytes:
     return write({**region.model.record, "subgraphs": [main]}, SCHEMA)

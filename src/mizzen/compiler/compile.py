@@ -15,7 +15,7 @@ from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.cpu_kernels import with_kernel_warnings
 from mizzen.compiler.folding import folded
 from mizzen.compiler.levels import few_levels
-from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.options import CompileKeywords, options_of
 from mizzen.compiler.report import with_diagnostics
 from mizzen.compiler.source import Source
 from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signatures
@@ -50,7 +50,7 @@ def compile(
     exist, E3xx or E9xx if the compiler fails; TOSA operations that no NPU operator computes are
     such a failure.
     """
-    chosen = resolve_target(CompileOptions(accelerator, **options))
+    chosen = resolve_target(options_of(accelerator, options, CompileKeywords, compile))
     artifact = compile_file(source_of(model), chosen, on_progress)
     if artifact.report is not None:
         warn(artifact.report.diagnostics, 0)
@@ -65,10 +65,14 @@ def compile_file(
 
 
 def source_of(model: str | PathLike[str] | bytes) -> Source:
-    """Return a model's file, and what diagnostics call it. E110 for one that cannot be read."""
+    """Return a model's file, and what diagnostics call it.
+
+    E110 for one that cannot be read, E230 for what is neither a path nor bytes.
+    """
     if isinstance(model, bytes):
         form = front_end_of(Source(model, ""))
         return Source(model, UNNAMED.get(form.name, UNNAMED[TFLITE.name]))
+    _require_path(model)
     path = Path(model)
     try:
         if path.is_dir():
@@ -77,6 +81,19 @@ def source_of(model: str | PathLike[str] | bytes) -> Source:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+
+
+def _require_path(model: object) -> None:
+    if isinstance(model, str | PathLike):
+        return
+    raise fail(
+        "E230",
+        "a network must be a file's path or its bytes, and one of type "
+        f"{type(model).__name__} came",
+        help="PyTorch models are for mizzen.torch.compile(model, example_inputs, accelerator)"
+        if hasattr(model, "forward") or hasattr(model, "graph_module")
+        else "give str, pathlib.Path or bytes",
+    )
 
 
 def _require_known(kinds: Sequence[str], form: FrontEnd) -> None:

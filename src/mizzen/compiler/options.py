@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Protocol, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from mizzen.compiler.proof.options import Effort, ProofOptions, effort_of
 from mizzen.compiler.source import Shapes
@@ -95,6 +97,41 @@ class CompileOptions:
                 f"{family} has no options of its own, and {', '.join(self.target_options)} came",
                 help="leave out --target-option",
             )
+
+
+def options_of(
+    accelerator: object,
+    options: Mapping[str, Any],
+    known: type[SystemKeywords],
+    function: Callable[..., Any],
+) -> CompileOptions:
+    """Return what the keywords of a function ask for.
+
+    known     the options that it takes besides its own parameters
+    function  whose keywords they are
+
+    E210 for an accelerator that is no name, E229 for a keyword that it does not have.
+    """
+    own = [each.name for each in inspect.signature(function).parameters.values()
+           if each.kind is not each.VAR_KEYWORD]  # fmt: skip
+    names = [*own, *known.__annotations__]
+    for name in options:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            raise fail(
+                "E229",
+                f"{function.__name__} must be given options that it has, and {name!r} is none of "
+                f"them: {', '.join(names)}",
+                help=f"did you mean {close[0]}?" if close else None,
+            )
+    if not isinstance(accelerator, str | None):
+        raise fail(
+            "E210",
+            "the accelerator must be named by a str, such as 'ethos-u55-128', and one of type "
+            f"{type(accelerator).__name__} came",
+            help=f"the arguments of {function.__name__} are {', '.join(own[:3])}, in this order",
+        )
+    return CompileOptions(accelerator, **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.compiler.backend import resolve_target
+from mizzen.compiler.options import SystemKeywords, options_of
 from mizzen.compiler.torch.exported import capture_lock
+from mizzen.diagnostics import MizzenError
 from mizzen.torch.compilation import compile
 
 CALIBRATION_CALLS = 8
 """Calls that PyTorch answers itself while ranges are observed, for each kind of call."""
+
+COMPILED_WITH = ("accelerator", "quantization", "name", "on_progress")
+"""Parameters of `mizzen.torch.compile` that are options here."""
 
 KINDS_OF_CALLS = 64
 """The most artifacts of one graph: PyTorch answers calls of further shapes and numbers itself."""
@@ -33,15 +39,36 @@ def mizzen(
 
     options  accelerator and whatever else `mizzen.torch.compile` takes; calibration_calls
 
-    E877 for a model in training mode; once there are enough calls, what `mizzen.torch.compile`
-    raises.
+    The first call raises E877 for a model in training mode, and E2xx for options that cannot be;
+    once there are enough calls, one raises what `mizzen.torch.compile` does.
     """
     from mizzen.torch.captured import require_inference
 
     settings = dict(options or {})
     calls = int(settings.pop("calibration_calls", CALIBRATION_CALLS))
-    require_inference(graph_module)
+    try:
+        _require_possible(settings)
+        require_inference(graph_module)
+    except MizzenError as error:
+        return _refusing(error)
     return _Calibrating(graph_module, example_inputs, calls, settings)
+
+
+def _require_possible(settings: dict[str, Any]) -> None:
+    others = {name: value for name, value in settings.items() if name not in COMPILED_WITH}
+    accelerator = settings.get("accelerator")
+    resolve_target(options_of(accelerator, others, SystemKeywords, compile))
+
+
+def _refusing(error: MizzenError) -> Callable[..., Any]:
+    """Return what raises an error when it is called: from a backend's own, PyTorch would make
+    another one with all that it knows of the graph.
+    """
+
+    def refuse(*arguments: Any) -> Any:
+        raise error
+
+    return refuse
 
 
 @dataclass

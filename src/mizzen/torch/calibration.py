@@ -1,39 +1,67 @@
 """What users bring to calibrate with, as calls of the model.
 
-A call is a tuple of the model's arguments. Loaders of data bring more or less than that: labels
-after the inputs, larger batches than the one that the artifact is for, single samples, arrays.
+Loaders of data bring more or less than a model's arguments: labels after them, larger batches than
+the one that the artifact is for, single samples, arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from mizzen.compiler.torch.call import Call, mapping_of
 from mizzen.diagnostics import MizzenError, fail
-
-Call = tuple[Any, ...]
-
-
-def call_of(item: Any) -> Call:
-    """Return the arguments that a list or tuple stands for; anything else is the only argument."""
-    return tuple(item) if type(item) in (tuple, list) else (item,)
 
 
 def calls_of(example: Call, items: Iterable[Any]) -> Iterator[Call]:
     """Yield calls with the shapes of an example.
 
-    What comes after the model's arguments is left out, and a larger batch is cut into several
-    calls. E880 for rows that are no such arguments.
+    An item has the arguments in the example's order, or is a mapping that has them by name. What
+    comes after them is left out, and a larger batch is cut into several calls. E880 for what has no
+    such arguments.
     """
     for index, item in enumerate(items):
-        yield from _cut(example, call_of(item)[: len(example)], index)
+        yield from _cut(example, _like(example, item, index), index)
+
+
+def _like(example: Call, item: Any, index: int) -> Call:
+    """Return an item's arguments, arranged as the example's."""
+    names, values = example.names, mapping_of(item)
+    if values is not None and not _is_argument(example, values):
+        missing = [name for name in names if name not in values]
+        if missing:
+            came = ", ".join(map(str, values))
+            raise _unlike(index, f"called {', '.join(names)}, and {came} came")
+        given: Sequence[Any] = [values[name] for name in names]
+    else:
+        given = item if type(item) in (tuple, list) else [item]
+    count = len(example.positional)
+    ordered = map(_nested_as, example.positional, given[:count])
+    others = zip(example.named.items(), given[count:], strict=False)
+    named = {name: _nested_as(wanted, value) for (name, wanted), value in others}
+    return Call(tuple(ordered), named, example.parameters)
+
+
+def _is_argument(example: Call, item: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is the one argument of the example's, and does not name its arguments."""
+    values: list[Any] = [*example.positional, *example.named.values()]
+    wanted = mapping_of(values[0]) if len(values) == 1 else None
+    return wanted is not None and wanted.keys() <= item.keys()
+
+
+def _nested_as(example: Any, given: Any) -> Any:
+    """Return an argument whose dicts have the keys of the example's, in their order."""
+    wanted, values = mapping_of(example), mapping_of(given)
+    if wanted is None or values is None or not wanted.keys() <= values.keys():
+        return given
+    return {key: _nested_as(value, values[key]) for key, value in wanted.items()}
 
 
 def _cut(example: Call, call: Call, index: int) -> Iterator[Call]:
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
-    wanted, form = tree_flatten(example)
-    given, own_form = tree_flatten(call)
+    wanted, form = tree_flatten(example.arguments)
+    given, own_form = tree_flatten(call.arguments)
     if form != own_form:
         raise _unlike(index, f"{len(wanted)} in the example's order, and {len(given)} came")
     parts = [_parts(*pair, index) for pair in zip(wanted, given, strict=True)]
@@ -45,7 +73,8 @@ def _cut(example: Call, call: Call, index: int) -> Iterator[Call]:
             value if part is None else part[number]
             for part, value in zip(parts, given, strict=True)
         ]
-        yield tree_unflatten(flat, form)
+        positional, named = tree_unflatten(flat, form)
+        yield Call(positional, named, example.parameters)
 
 
 def _parts(wanted: Any, given: Any, index: int) -> list[Any] | None:
@@ -77,6 +106,6 @@ def _unlike(index: int, what: str) -> MizzenError:
     return fail(
         "E880",
         f"calibration's row {index} must be arguments like the example's: {what}",
-        help="give tuples of the model's arguments; labels may follow them, and a batch may be "
-        "larger than the example's",
+        help="give tuples of the model's arguments, or dicts that name them; labels may follow, "
+        "and a batch may be larger than the example's",
     )

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.torch.program import functional, mapped
 
 if TYPE_CHECKING:
@@ -64,11 +65,12 @@ def require_inference(graph_module: GraphModule) -> None:
             raise in_training()
 
 
-def in_training() -> MizzenError:
-    """Return E877, of a model that is in training mode."""
+def in_training(origin: Origin | None = None) -> MizzenError:
+    """Return E877, of a model whose training mode changes what is computed, first at an origin."""
     return fail(
         "E877",
         "the model must be in inference mode, and it is in training mode",
+        origin=origin,
         help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
     )
 
@@ -159,7 +161,7 @@ def _hold(module: torch.nn.Module, name: str, value: torch.Tensor) -> None:
 
 def changed_inputs(binding: Binding, inputs: tuple[torch.Tensor, ...]) -> tuple[int, ...]:
     """Return the indices of the graph's inputs that it changes in place. E163 as `export`."""
-    signature = functional(export(binding.module(), inputs, "model")).graph_signature
+    signature = functional(export(binding.module(), Call(inputs), "model")).graph_signature
     buffers = {
         int(name.rpartition("_")[2])
         for name in signature.buffers_to_mutate.values()

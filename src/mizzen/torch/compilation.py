@@ -7,14 +7,14 @@ partitioner says.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget, backend_for, resolve_target
-from mizzen.compiler.options import CompileOptions, SystemKeywords
+from mizzen.compiler.options import SystemKeywords, options_of
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
 from mizzen.compiler.torch.exported import capture_lock, export
@@ -22,11 +22,12 @@ from mizzen.compiler.torch.placement import Checks, lowered_program, place, requ
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, warn
 from mizzen.files import write_files
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
+from mizzen.frontends.torch.program import require_no_control_flow
 from mizzen.package import tosa
 from mizzen.quantize import require_torch
-from mizzen.torch.calibration import call_of, calls_of
-from mizzen.torch.captured import in_training
+from mizzen.torch.calibration import calls_of
 from mizzen.torch.conversion import converted
+from mizzen.torch.given import call_of, module_of, program_of
 from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
@@ -55,7 +56,7 @@ def compile_converted(
     """
     return compile_program(
         exported,
-        resolve_target(CompileOptions(accelerator, **options)),
+        resolve_target(options_of(accelerator, options, SystemKeywords, compile_converted)),
         name=name,
         additional_checks=additional_checks,
         on_progress=on_progress,
@@ -102,15 +103,13 @@ def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
     write_files(files, Path(folder))
 
 
-Inputs = Sequence[Any]
-
-
 def compile(
     model: torch.nn.Module | ExportedProgram | Callable[..., Any],
-    example_inputs: Inputs | torch.Tensor,
+    example_inputs: Any,
     accelerator: str | None = None,
     *,
-    calibration: Iterable[Inputs | Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    calibration: Iterable[Any] | None = None,
     quantization: QuantizationConfig | None = None,
     name: str | None = None,
     on_progress: ProgressCallback | None = None,
@@ -120,31 +119,34 @@ def compile(
 
     model           a module, a function, or an exported program, whose dynamic shapes become those
                     of the example
-    example_inputs  the arguments of one call, with the shapes that the artifact is for
+    example_inputs  the arguments of one call, with the shapes that the artifact is for: tensors or
+                    arrays, in order or in a dict by name
+    kwargs          further arguments of the call, by keyword
     calibration     arguments of calls, at least some dozens of real inputs: they set the ranges;
-                    a loader's batches are cut to the example's, and labels are left out; without
-                    any, the example is the only one, and W870 says so
+                    in order, or dicts by name; a loader's batches are cut to the example's, and
+                    labels are left out; without any, the example is the only one, and W870 says so
     quantization    another configuration than int8 with scales by channel
 
     `options` are those of `mizzen.compile`, but `ignore_ops`. The artifact takes and gives what the
-    model does. Raises E165 without PyTorch, E16x where the model cannot be exported, E87x where it
-    cannot be quantised, E2xx for a configuration that is not one.
+    model does, under the names of parameters and of keys in dicts. Raises E165 without PyTorch,
+    E2xx for what is no model, example or configuration, before anything is done; E16x where the
+    model cannot be exported, E87x where it cannot be quantised.
     """
     require_torch()
     from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
 
-    asked = CompileOptions(accelerator, **options)
+    asked = options_of(accelerator, options, SystemKeywords, compile)
     chosen = resolve_target(asked)
-    module = _as_module(model)
-    if module.training:
-        raise in_training()
+    module = module_of(model)
     title = name or type(module).__name__
-    example = call_of(example_inputs)
+    example = call_of(module, example_inputs, kwargs)
     calls = [example] if calibration is None else list(calls_of(example, calibration))
     with capture_lock():
+        program = program_of(module, example, title)
+        require_no_control_flow(program.graph.nodes, title)
         quantizer = EthosUQuantizer(asked.accelerator_name)
         quantizer.set_global(quantization or get_symmetric_quantization_config())
-        result, missing = converted(module, example, calls, quantizer, title)
+        result, missing = converted(program, calls, quantizer)
     artifact = compile_lowered(export(result, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if artifact.report is not None:
@@ -163,26 +165,3 @@ UNCALIBRATED = Diagnostic(
     Severity.WARNING,
     help="give `calibration` some dozens of real inputs",
 )
-
-
-def _as_module(model: Any) -> torch.nn.Module:
-    """Return a module of what is to be compiled: a module, an exported program, or a function."""
-    import torch
-
-    if isinstance(model, torch.nn.Module):
-        return model
-    if isinstance(model, torch.export.ExportedProgram):
-        return _still(model.module(check_guards=False))
-
-    class Function(torch.nn.Module):
-        def forward(self, *arguments: Any) -> Any:
-            return model(*arguments)
-
-    return Function().eval()
-
-
-def _still(module: torch.nn.Module) -> torch.nn.Module:
-    """Say that an exported program, whose operators have their mode, is not being trained."""
-    for part in module.modules():
-        part.training = False
-    return module

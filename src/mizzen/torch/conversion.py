@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mizzen.compiler.torch.exported import export
+from mizzen.compiler.torch.call import Call
 from mizzen.diagnostics import Diagnostic
 from mizzen.frontends.torch.program import explicit
 from mizzen.quantize import without_import_messages
 
 if TYPE_CHECKING:
     import torch
+    from torch.export import ExportedProgram
 
     from mizzen.quantize import EthosUQuantizer
 
 
 def converted(
-    model: torch.nn.Module,
-    example: tuple[Any, ...],
-    calls: Sequence[tuple[Any, ...]],
-    quantizer: EthosUQuantizer,
-    title: str,
+    program: ExportedProgram, calls: Sequence[Call], quantizer: EthosUQuantizer
 ) -> tuple[torch.nn.Module, list[Diagnostic]]:
     """Return the quantised model, and what of its calibration was not enough."""
     import torch
@@ -33,14 +30,14 @@ def converted(
         from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
         from mizzen.quantize.enough import CALLS, findings_of, saturation
 
-    module = explicit(export(model, example, title)).module(check_guards=False)
+    module = explicit(program).module(check_guards=False)
     inline_regions(module)
     normalize_functional(module)
     hold_weights(module)
     prepared = prepare_pt2e(module, quantizer)
     with torch.no_grad():
-        for arguments in calls:
-            prepared(*arguments)
+        for call in calls:
+            call.of(prepared)
     missing = list(findings_of(prepared))
     result = convert_pt2e(prepared)
-    return result, [*missing, *saturation(result, calls[:CALLS])]
+    return result, [*missing, *saturation(result, [call.leaves for call in calls[:CALLS]])]

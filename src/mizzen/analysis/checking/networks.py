@@ -11,7 +11,7 @@ from mizzen.analysis.checking.budget import Again, again, sram_failures
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import front_end_for, source_of
-from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.options import CompileKeywords, options_of
 from mizzen.diagnostics import Diagnostic, ProgressCallback
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.compilation import as_dict
@@ -75,7 +75,7 @@ def check(
     `sram_budget` is in bytes; the other keywords and the errors are those of `compile`. Operators
     of a `.tosa` that the NPU does not take are no error here, but on the CPU, with their reasons.
     """
-    target = resolve_target(CompileOptions(accelerator, **options))
+    target = resolve_target(options_of(accelerator, options, CompileKeywords, check))
     source = source_of(model)
     checked = front_end_for(source, target).check(source, target, on_progress)
     failures = failures_of(

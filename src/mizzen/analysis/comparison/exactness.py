@@ -25,7 +25,7 @@ from mizzen.compiler.compile import (
     front_end_for,
     source_of,
 )
-from mizzen.compiler.options import CompileKeywords, CompileOptions, SystemKeywords
+from mizzen.compiler.options import CompileKeywords, SystemKeywords, options_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.source import Source
 from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
@@ -130,7 +130,7 @@ def compare(
         given = load(Path(given))
     if given is not None and accelerator is None:
         accelerator = given.accelerator
-    target = resolve_target(CompileOptions(accelerator, **options))
+    target = resolve_target(options_of(accelerator, options, CompileKeywords, compare))
     compared = sides(model, target, given, on_progress)
     return run_all(compared, target, inputs or Inputs())
 
@@ -151,7 +151,7 @@ def compare_program(
     """
     from mizzen.analysis.comparison.program import beside
 
-    target = resolve_target(CompileOptions(accelerator, **options))
+    target = resolve_target(options_of(accelerator, options, SystemKeywords, compare_program))
     return run(beside(exported, name, target, on_progress), target, inputs or Inputs())
 
 

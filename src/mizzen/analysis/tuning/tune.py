@@ -15,7 +15,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.compile import PYTORCH, TFLITE, front_end_for, source_of
-from mizzen.compiler.options import CompileKeywords, CompileOptions
+from mizzen.compiler.options import CompileKeywords, options_of
 from mizzen.diagnostics import fail
 from mizzen.report.tuning import Candidate, Choice, Objective, TuningReport
 
@@ -103,7 +103,7 @@ def begin(
     Keywords and errors as `tune`.
     """
     ends = None if budget_seconds is None else time.monotonic() + budget_seconds
-    asked = CompileOptions(accelerator, **options)
+    asked = options_of(accelerator, options, CompileKeywords, tune)
     target = resolve_target(asked)
     source = source_of(model)
     front_end = front_end_for(source, target)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget
+from mizzen.compiler.torch.call import Call
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, fail, source_line
 from mizzen.quantize import register_operators, require_torch
 
@@ -52,8 +53,11 @@ def compile_exported(
     return compile_program(exported, chosen, name=stem, on_progress=on_progress)
 
 
-def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> ExportedProgram:
-    """Export a model. E163 where its control flow or shapes depend on data, or export fails."""
+def export(model: torch.nn.Module, call: Call, name: str) -> ExportedProgram:
+    """Export a model as it is called.
+
+    E163 where its control flow or shapes depend on data, or export fails.
+    """
     import torch
 
     try:
@@ -61,7 +65,7 @@ def export(model: torch.nn.Module, example: tuple[Any, ...], name: str) -> Expor
             warnings.filterwarnings("ignore", message=HARMLESS)
             # Where gradients are off already, parts of a model that switch them off are no regions.
             with capture_lock(), torch.no_grad(), _masks_not_compared():
-                return torch.export.export(model, example)
+                return torch.export.export(model, call.positional, call.named)
     except MizzenError:
         raise
     except Exception as error:

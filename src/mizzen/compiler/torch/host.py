@@ -60,8 +60,8 @@ class TorchLowering:
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Numbers: the outputs of a program have no names that a user gave them."""
-        return tuple(f"output_{index}" for index in range(len(self.lowered.program.outputs)))
+        """Keys of the dict that the program gives; numbers where it gives none."""
+        return self.lowered.program.output_names
 
     @property
     def group_of_place(self) -> Mapping[int, int]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin, fail, source_line
+from mizzen.frontends.torch.names import input_names, output_names
 from mizzen.frontends.torch.operators.effects import only_asserts, shared_writes
 from mizzen.graph import DType, TensorType
 
@@ -113,11 +114,13 @@ class State:
 class TorchProgram:
     """An exported program, read.
 
-    nodes      FX nodes in order of execution
-    roles      what each placeholder is
-    outputs    the nodes that the program gives, in order
-    states     the buffers that it changes
-    exported   the program itself, functional
+    nodes         FX nodes in order of execution
+    roles         what each placeholder is
+    outputs       the nodes that the program gives, in order
+    output_names  what users call them
+    input_names   what users call its inputs, by the names of their placeholders
+    states        the buffers that it changes
+    exported      the program itself, functional
     """
 
     name: str
@@ -125,6 +128,8 @@ class TorchProgram:
     nodes: tuple[Any, ...]
     roles: dict[Any, Role]
     outputs: tuple[Any, ...]
+    output_names: tuple[str, ...]
+    input_names: dict[str, str]
     states: tuple[State, ...]
 
     def origin(self, node: Any) -> Origin:
@@ -154,12 +159,15 @@ def taken_apart(
     states = _states(exported, nodes)
     require_no_control_flow(nodes, name)
     _require_static(nodes, name)
+    outputs = _outputs(exported, nodes)
     return TorchProgram(
         name=name,
         exported=exported,
         nodes=nodes,
         roles=_roles(exported, nodes, states),
-        outputs=_outputs(exported, nodes),
+        outputs=tuple(outputs.values()),
+        output_names=output_names(exported, tuple(outputs)),
+        input_names=input_names(exported),
         states=states,
     )
 
@@ -258,12 +266,14 @@ def _states(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[State, .
     )
 
 
-def _outputs(exported: ExportedProgram, nodes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the tensors that a program gives, without None and numbers, which never change."""
+def _outputs(exported: ExportedProgram, nodes: tuple[Any, ...]) -> dict[int, Any]:
+    """Return the tensors that a program gives by their places among all that it gives: None and
+    numbers, which never change, are left out.
+    """
     signature = exported.graph_signature
     changed = len(signature.buffers_to_mutate) + len(signature.user_inputs_to_mutate)
     given = nodes[-1].args[0][changed:]
-    return tuple(item for item in given if hasattr(item, "meta"))
+    return {place: item for place, item in enumerate(given) if hasattr(item, "meta")}
 
 
 def require_no_control_flow(nodes: Iterable[Any], name: str) -> None:

@@ -43,6 +43,7 @@ class PteTensor:
     dim_order  dimensions from the slowest to the fastest in memory
     place      None for a constant, and for one that the program's caller brings
     data       ``[*stored_shape]``: of a constant, or what a state starts with; None of others
+    name       what the file calls it; empty where it does not
     """
 
     shape: tuple[int, ...]
@@ -50,6 +51,7 @@ class PteTensor:
     dim_order: tuple[int, ...]
     place: PlannedPlace | None
     data: npt.NDArray[Any] | None
+    name: str = ""
 
     @property
     def stored_shape(self) -> tuple[int, ...]:
@@ -305,7 +307,8 @@ class _Reading:
         if end > self._memories[-1]:
             raise self._damaged(f"value {place} must lie in {self._memories[-1]} bytes of planned "
                                 f"memory, and ends at {end}")  # fmt: skip
-        return PteTensor(shape, dtype, order, made.place, data)
+        name = str((fields["extra_tensor_info"] or {}).get("fully_qualified_name") or "")
+        return PteTensor(shape, dtype, order, made.place, data, name)
 
     def _place(self, fields: Record, place: int) -> PlannedPlace | None:
         planned: Record | None = fields["allocation_info"]

@@ -1,5 +1,8 @@
 """Bytes of an ExecuTorch program from a device's program.
 
+Inputs and outputs have their names as the runtime's attributes have theirs: firmware may ask for
+one by it.
+
 One method, ``forward``; one chain of instructions, where an NPU call is a delegate and a kernel
 call one of the portable library's; one planned memory. Constants, initial states and payloads are
 segments, so that a device can use them where the file lies.
@@ -81,6 +84,7 @@ class _Writing:
         self._program = program
         self._offsets, self._arena_bytes = place(tensor_blocks(program), 0)
         self._initial = {state.read: state.initial for state in program.states}
+        self._named = {*program.inputs, *program.outputs}
         self._constants, self._starts = _Data(), _Data()
         self._values = Values(self._tensor)
         self._operators: dict[tuple[str, str], int] = {}
@@ -127,6 +131,8 @@ class _Writing:
         if tensor.data is not None and tensor.size_bytes:
             data = np.ascontiguousarray(tensor.data, tensor.dtype)
             return {**record, "data_buffer_idx": self._constants.add(data.tobytes())}
+        if index in self._named:
+            record["extra_tensor_info"] = {"fully_qualified_name": tensor.name}
         offset = self._offsets.get(index, 0)
         record["allocation_info"] = {
             "memory_id": MEMORY,

@@ -106,7 +106,8 @@ def _add_inputs(context: Context) -> None:
     ordered = [node for role in (Role.INPUT, Role.STATE) for node in _placeholders(program, role)]
     for node in ordered:
         type = tensor_type(node.meta["val"], context.origin(node))
-        context.terms[node] = Plain(context.graph.add_input(type, node.name))
+        name = program.input_names.get(node.name, node.name)
+        context.terms[node] = Plain(context.graph.add_input(type, name))
     for node in _placeholders(program, Role.CONSTANT):
         if node.users:
             context.terms[node] = _constant(program.array(node), node)
