@@ -43,7 +43,16 @@ def test_infinities_of_an_operator_saturate(name: str) -> None:
     assert result.max() <= greatest + (greatest - least) / 64
 
 
-@pytest.mark.parametrize("values", [[1.0, 1.0], [0.5, 2.0]], ids=["infinite", "NaN"])
-def test_nothing_finite_and_what_is_no_number_is_refused(values: list[float]) -> None:
+@pytest.mark.parametrize("value", [1.0, -1.0])
+def test_nothing_but_infinities_saturates(value: float) -> None:
+    x = torch.tensor([[value, value]])
+    with pytest.warns(MizzenWarning, match="W871") as caught:
+        artifact = compile(torch.atanh, (x,), U85, calibration=[(x,)])
+    (found,) = [str(each.message) for each in caught if "W871" in str(each.message)]
+    assert "saturate: no other number came, and 32768 stands for infinity" in found
+    assert np.asarray(artifact.run(x.numpy())).tolist() == [[value * 32768] * 2]
+
+
+def test_what_is_no_number_is_refused() -> None:
     with pytest.raises(MizzenError, match="E871"):
-        compile(torch.atanh, (torch.tensor([values]),), U85)
+        compile(torch.atanh, (torch.tensor([[0.5, 2.0]]),), U85)

@@ -50,6 +50,10 @@ def _places(*rows: Any) -> Tensor:
     return torch.tensor(rows)
 
 
+def _short(*rows: Any) -> Tensor:
+    return _places(*rows).to(torch.int32)
+
+
 def _put(m: _Model, v: Inputs) -> Tensor:
     x, i, j, y = v[0].clone(), *v[1:]
     x[i, j] = y
@@ -74,6 +78,15 @@ LOOKUPS: dict[str, tuple[Function, Inputs]] = {
         (_numbers(4, 7, 3), _places(1, 6, 0, 0)),
     ),
     "index from the end": (lambda m, v: v[0][v[1]], (_numbers(4, 7, 3), _places([1, -1], [0, 2]))),
+    "index of 32 bits": (lambda m, v: v[0][v[1]], (_numbers(4, 7), _short(-1, 2))),
+    "index_select by 32 bits": (
+        lambda m, v: torch.index_select(v[0], 1, v[1]),
+        (_numbers(4, 7, 3), _short(1, 6, 0, 0)),
+    ),
+    "index_select by what is computed": (
+        lambda m, v: torch.index_select(v[0], 1, v[1] + 1),
+        (_numbers(4, 7, 3), _short(1, 5, 0, 0)),
+    ),
     "index of two dimensions": (
         lambda m, v: v[0][:, v[1], v[2]],
         (_numbers(4, 7, 3), _places(1, -1), _places(2, 0)),
@@ -124,7 +137,6 @@ def test_what_is_looked_up_is_exact(name: str, accelerator: str) -> None:
 
 
 UNCHECKED: dict[str, tuple[Function, Inputs]] = {
-    "of 32 bits": (lambda m, v: v[0][v[1]], (_numbers(4, 7), _places(-1, 2).to(torch.int32))),
     "of two extents": (lambda m, v: v[0][v[1], v[1]], (_numbers(4, 7), _places(-1, 2))),
     "beside a constant": (lambda m, v: v[0][v[1], [-1, -2]], (_numbers(4, 7), _places(-1, 2))),
 }
@@ -174,11 +186,12 @@ def test_the_first_of_several_greatest_is_found() -> None:
     assert least.tolist() == [3, 0]
 
 
-def test_an_index_that_there_is_not_is_refused() -> None:
-    _, artifact = _stepwise("index_select", U85)
-    x, _ = LOOKUPS["index_select"][1]
+@pytest.mark.parametrize("name", ["index_select", "index_select by 32 bits"])
+def test_an_index_that_there_is_not_is_refused(name: str) -> None:
+    _, artifact = _stepwise(name, U85)
+    x, index = LOOKUPS[name][1]
     with pytest.raises(MizzenError) as caught:
-        artifact.run(x.numpy(), np.array([0, 1, 7, 0]))
+        artifact.run(x.numpy(), np.array([0, 1, 7, 0], index.numpy().dtype))
     assert str(caught.value) == (
         "error[E724]: an index must be in 0 to 6, and 7 came\n"
         "  help PyTorch refuses it too: look at what computes the index"

@@ -83,30 +83,37 @@ def _is_finite(tensor: torch.Tensor) -> bool:
     return bool(torch.isfinite(high - low))
 
 
+EXTREME = 2.0**15
+"""What stands for infinity where an operator gave nothing else: 16 bits have it in whole steps."""
+
+
 def saturated(tensor: torch.Tensor, observer: Any) -> torch.Tensor:
     """Return a tensor with infinities that an operator gave cut to the ends of its other numbers.
 
-    So the quantised program has them. Warns at an observer's first (W871); raises E871 for
-    infinities that come from outside, and where there is nothing else, or what is no number.
+    So the quantised program has them; where there are no others, `EXTREME` stands for them. Warns
+    at an observer's first (W871); raises E871 for infinities that come from outside, and for what
+    is no number.
     """
     if _is_finite(tensor):
         return tensor
     known = tensor.detach()[torch.isfinite(tensor)]
-    if not observer.is_computed or not _is_finite(known) or not known.numel():
-        raise not_finite(observer.origin, tensor)
-    if bool(torch.isnan(tensor).any()):
+    if not observer.is_computed or not _is_finite(known) or bool(torch.isnan(tensor).any()):
         raise not_finite(observer.origin, tensor)
     if not observer.has_saturated:
         observer.has_saturated = True
-        warn([_saturates(observer.origin, int(torch.isinf(tensor).sum()), tensor.numel())], 0)
+        warn([_saturates(observer.origin, tensor.numel() - known.numel(), tensor.numel())], 0)
+    if not known.numel():
+        return torch.clamp(tensor, -EXTREME, EXTREME)
     return torch.clamp(tensor, known.min(), known.max())
 
 
 def _saturates(origin: Origin | None, count: int, of: int) -> Diagnostic:
+    range_ = "the range is that of the other numbers"
+    if count == of:
+        range_ = f"no other number came, and {EXTREME:.0f} stands for infinity"
     return Diagnostic(
         "W871",
-        f"{count} infinite of {of} came in calibration, which saturate: the range is that of the "
-        "other numbers",
+        f"{count} infinite of {of} came in calibration, which saturate: {range_}",
         Severity.WARNING,
         origin,
         help="calibrate with inputs like those in use, or clamp before it",

@@ -1,9 +1,10 @@
 """Indices of 64 bits, which PyTorch has, as integers of 32 bits, which NPUs have.
 
-PyTorch's indices come and go in 64 bits. Before an operator that looks up by a computed index,
-and after one that finds an index, the index is put in 32 bits and back: as operators of PyTorch's,
-so that whatever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
-index that leaves or enters is the edge of an NPU's part, like rounding to integers.
+PyTorch's indices come and go in 64 bits. Before an operator that looks up by a computed index, and
+after one that finds an index, the index is put in 32 bits and back: as operators of PyTorch's, so
+that whatever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
+index that leaves or enters is the edge of an NPU's part, like rounding to integers; one that comes
+in 32 bits is checked there all the same.
 """
 
 from __future__ import annotations
@@ -89,8 +90,9 @@ CONVERSIONS = ("aten::to.dtype", "aten::_to_copy", "aten::to.dtype_layout", "ate
 
 
 def is_narrowing(node: Any) -> bool:
-    """Whether a node puts 64 bits into 32."""
-    return is_conversion(node, "int64", "int32")
+    """Whether a node puts 64 bits into 32, or is where an index of 32 bits is checked."""
+    checks = SOURCE in node.meta and is_conversion(node, "int32", "int32")
+    return checks or is_conversion(node, "int64", "int32")
 
 
 def is_widening(node: Any) -> bool:
@@ -103,7 +105,7 @@ def _concerned(node: Any) -> bool:
 
 
 def _indices(node: Any) -> Iterator[tuple[Any, Bound]]:
-    """Return the computed indices of 64 bits that a node looks up by."""
+    """Return the computed indices that a node looks up by."""
     entry = row_of(node) if node.op == "call_function" else None
     if entry is None or entry.name not in LOOKED_UP:
         return
@@ -112,7 +114,7 @@ def _indices(node: Any) -> Iterator[tuple[Any, Bound]]:
     given: Any = call[name]
     pairs: Any = [(None, given)] if hasattr(given, "meta") else enumerate(given)
     for axis, index in pairs:
-        if _is_wide(index) and not is_widening(index):
+        if _has_type(index, "int64", "int32") and not is_widening(index):
             yield index, Bound(_extent(call, axis), counts_back)
 
 
@@ -123,13 +125,13 @@ def _extent(call: Arguments, axis: int | None) -> int:
     return shape[axis] if shape else 1
 
 
-def _is_wide(node: Any) -> bool:
+def _has_type(node: Any, *names: str) -> bool:
     meta: Any = node.meta.get("val") if hasattr(node, "meta") else None
-    return is_tensor(meta) and str(meta.dtype) == "torch.int64"
+    return is_tensor(meta) and str(meta.dtype).removeprefix("torch.") in names
 
 
 def _finds(node: Any) -> bool:
-    if node.op != "call_function" or not _is_wide(node):
+    if node.op != "call_function" or not _has_type(node, "int64"):
         return False
     if str(node.target) == GETITEM:
         source = row_of(node.args[0])

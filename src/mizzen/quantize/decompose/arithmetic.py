@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch.fx import Node
 
+from mizzen.diagnostics import fail
 from mizzen.quantize.decompose.rewriting import (
     Rewriter,
     aten,
     shape_of,
     writes_first_operand,
 )
-from mizzen.quantize.nodes import row_name
+from mizzen.quantize.nodes import origin_of, row_name
 
 
 def number(value: object) -> float | None:
@@ -41,7 +42,14 @@ def div(rewriter: Rewriter, node: Node) -> Node | None:
     """Divide by multiplying: an NPU has a table of reciprocals, and no division."""
     dividend, divisor = node.args[:2]
     if (factor := number(divisor)) is not None:
-        return rewriter.call(aten.mul.Tensor, dividend, 1 / factor) if factor else None
+        if not factor:
+            raise fail(
+                "E871",
+                "calibration must see finite values only, and this divides by 0",
+                origin=origin_of(node),
+                help="divide by another number",
+            )
+        return rewriter.call(aten.mul.Tensor, dividend, 1 / factor)
     constant = rewriter.value(divisor)
     if constant is not None:
         return multiply_constant(rewriter, dividend, 1 / constant)
