@@ -35,6 +35,7 @@ ON_PYTORCH = {
     "compile-for-ethos-n.md",
     "compile-pytorch.md",
     "executorch.md",
+    "train-quantised.md",
 }
 """Pages with commands that import PyTorch."""
 DURATION = re.compile(r"\b\d+(\.\d+)? (s|ms|us)\b(?= per| of| on|$|,)", re.MULTILINE)
