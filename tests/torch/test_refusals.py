@@ -145,14 +145,6 @@ def test_a_model_that_was_not_calibrated_is_refused_at_a_line_of_it() -> None:
     assert found.help == ("call the prepared model on representative inputs before convert_pt2e")
 
 
-def test_a_model_in_training_is_refused() -> None:
-    found = _refused(lambda: compile(_Net().train(), (torch.randn(IMAGE),), U55))
-    assert found.code == "E877"
-    assert found.help == (
-        "call model.eval() first; for training with quantisation, use prepare_qat_pt2e"
-    )
-
-
 ASKED = {
     "compile": "import mizzen.torch; mizzen.torch.compile(None, (), 'ethos-u55-128')",
     "quantizer": "from mizzen.torch import EthosUQuantizer",
