@@ -194,7 +194,7 @@ typedef struct {
     uint32_t fast_bytes;       /* of region 2; 0 where that is region 1 */
     uint32_t copies_in;        /* pool: tensor and bytes from the start of region 1, before the call */
     uint32_t copies_in_count;  /* pairs */
-    uint32_t copies_out;       /* pool: the same, behind the call */
+    uint32_t copies_out;       /* pool: the same, after the call */
     uint32_t copies_out_count; /* pairs */
 } mz_npu_call_row;
 typedef char mz_npu_call_row_size[sizeof(mz_npu_call_row) == 44 ? 1 : -1];
@@ -220,7 +220,7 @@ typedef char mz_argument_row_size[sizeof(mz_argument_row) == 12 ? 1 : -1];
 /* A tensor that outlives an inference. */
 typedef struct {
     uint32_t read;       /* tensor that the next inference reads */
-    uint32_t write;      /* tensor that it takes over from, behind the last step */
+    uint32_t write;      /* tensor that it takes over from, after the last step */
     uint32_t initial_at; /* bytes to the contents before the first inference */
 } mz_state_row;
 typedef char mz_state_row_size[sizeof(mz_state_row) == 12 ? 1 : -1];

@@ -143,7 +143,7 @@ class Reason:
 
 
 class MizzenError(Exception):
-    """What was asked cannot be done; `diagnostic` says why. Never a bug of Mizzen's own."""
+    """The request cannot be done; `diagnostic` says why. Never a bug of Mizzen's own."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.render())

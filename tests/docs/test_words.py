@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     *sorted(DOCS.glob("*.md")),
     *sorted(DOCS.glob("how-to/**/*.md")),
     *sorted(DOCS.glob("explanation/*.md")),

@@ -70,7 +70,7 @@ class Artifact:
 
     @property
     def title(self) -> str:
-        """What the subgraph is called; empty where there is one."""
+        """The subgraph's name; empty if there is only one."""
         return self.contents.title
 
     @property
@@ -112,7 +112,7 @@ class Artifact:
 
         An array is `[N, *shape[1:]]` where the input's first extent is 1, or `[N, *shape]`; an
         array of exactly the input's shape is one inference. Tensors of PyTorch's are taken too.
-        Inputs come in order, by keyword, or in one dict by name. Real numbers for an input of
+        Inputs come in order, by keyword, or in one dict by name. Floats for an input of
         integers are quantised with its scale and zero point. Outputs come in the inputs' form: one
         array, or a tuple of several, whose names are those of `outputs`. Raises E711 to E713 and
         E208 for arrays that do not fit, E6xx for faults of the NPU, E701 to E705 where the CPU's
@@ -123,8 +123,8 @@ class Artifact:
 
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
-        """What there is to know: doubts, paths of the NPU whose meaning is only inferred, and
-        operators on the CPU that were computed otherwise than on a device.
+        """Notes and warnings: doubts, paths of the NPU whose meaning is only inferred, and
+        operators on the CPU that a device computes differently.
         """
         steps = self._every_step
         on_npu = (step.notes for step in steps if isinstance(step, NpuStep))
@@ -133,7 +133,7 @@ class Artifact:
 
     @property
     def hazards(self) -> tuple[Diagnostic, ...]:
-        """What is wrong with the order of accesses to memory in the NPU's part; empty if nothing.
+        """Hazards: accesses to memory of the NPU's part whose order is not guaranteed.
 
         Errors E671 to E673 for accesses that may happen in either order, E674 for reads of bytes
         that nothing wrote, E675 for accesses outside the declared memory, E676 for outputs that

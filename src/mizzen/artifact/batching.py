@@ -64,7 +64,7 @@ def in_order(
 def batch_of(arrays: Sequence[Any], inputs: Sequence[TensorInfo], without_inputs: int = 1) -> Batch:
     """Bring arrays into the form `[N, *shape]`; N is `without_inputs` for networks without inputs.
 
-    Arrays are NumPy's, PyTorch's tensors, or what NumPy makes arrays of. Real numbers for an input
+    Arrays are NumPy's, PyTorch's tensors, or what NumPy makes arrays of. Floats for an input
     of integers are quantised. Raises E711 for a wrong number of arrays, E712 for a wrong shape or
     type, E713 for batches that are empty or differ, E208 for numbers that an input has no form of.
     """

@@ -184,7 +184,7 @@ class QemuProcessor:
         return transfer, None if transfer is None else self._offset(transfer.address)
 
     def _unknown_access(self, pc: int) -> End | None:
-        """Go on from a stop at what is no access: an old one, told late. At another one, end."""
+        """Go on from a stop at no access: an old one, reported late. At another one, end."""
         if self._unknown != pc:
             self._unknown = pc
             return None

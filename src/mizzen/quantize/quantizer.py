@@ -255,7 +255,7 @@ class EthosUQuantizer(Quantizer):
         return model
 
     def validate(self, model: GraphModule) -> None:
-        """Refuse programs that nothing was selected in. What stays in float is in `report`."""
+        """Refuse programs that nothing was selected in. `report` lists what stays in float."""
         check_annotation(model, self._selection)
         self._report = float_nodes(model, self._selection)
 

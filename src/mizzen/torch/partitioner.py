@@ -48,7 +48,7 @@ class EthosUPartitioner:
     def placement(self, exported_program: ExportedProgram, name: str = "model") -> Partition:
         """Say where every group of operators goes, and why; nothing is compiled.
 
-        The code generator may still refuse a region, which compiling then takes apart.
+        The code generator may still refuse a region; compiling then splits it.
         """
         compiler = region_compiler(self.compile_spec.configuration)
         lowered = lower(read(exported_program, name), compiler.window_limits)

@@ -557,7 +557,7 @@ def test_a_rewrite_that_does_not_fit_says_what_it_needs() -> None:
         rewritten(chain(1), b"", ("pool2",))
     assert caught.value.diagnostic.render() == (
         "error[E267]: the rewrite pool2 must fit the network, and does not: an average pool over a "
-        "whole map must have channels that divide by so many columns\n"
+        "whole map must have channels that the number of columns divides\n"
         "  at   random1.tflite\n"
         "  help `mizzen tune` finds those that a network gains by"
     )

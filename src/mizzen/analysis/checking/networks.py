@@ -19,7 +19,7 @@ from mizzen.report.compilation import as_dict
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What a network needs, and whether that is allowed.
+    """The needs of a network, and whether they are allowed.
 
     compilation        where every operator went and why, memory, estimates
     max_cpu_ops        operators that may be on the CPU; None for any number

@@ -53,7 +53,7 @@ def _area(report: MemoryReport, area: AreaUse, shown: frozenset[int]) -> Iterato
     operation = short_name(report.operations[area.peak])
     peak = f"peak {size(peak_bytes)} at operation {area.peak} {operation}"
     by_address = all(allocation.address is not None for allocation in allocations)
-    how = "" if by_address else " Nobody has decided addresses: tensors are stacked by size."
+    how = "" if by_address else " No addresses are decided: tensors are stacked by size."
     yield Occupancy(
         f"{name[:1].upper()}{name[1:]} over time",
         f"{exact_size(area.used_bytes)} must be there. The {peak} is marked.{how}",

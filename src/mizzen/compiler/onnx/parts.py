@@ -94,7 +94,7 @@ class _Cut:
     def _integers(self, name: str, value: Value) -> tuple[str, tuple[str, str]]:
         """Add a tensor of integers, and return its name and those of its scale and zero point."""
         quantization = value.quantization
-        assert quantization is not None, "integers for real numbers have a scale"
+        assert quantization is not None, "integers for floats have a scale"
         dtype = np.dtype(value.dtype.numpy)
         scale = np.array(quantization.scale, np.float32)
         zero = np.array(quantization.zero_point, dtype)

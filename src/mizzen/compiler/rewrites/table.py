@@ -79,7 +79,7 @@ FORMS = (
     ),
     Form(
         "poolK", re.compile(r"pool([1-9]\d?)"), _pool,
-        "an average pool over a whole map must have channels that divide by so many columns",
+        "an average pool over a whole map must have channels that the number of columns divides",
     ),
 )  # fmt: skip
 """Every kind of rewrite, in the order in which they are best applied."""

@@ -1,4 +1,4 @@
-"""What both front-ends refuse alike, and what they leave behind that nothing takes."""
+"""Refusals that both front-ends share, and the removal of values that nothing reads."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ class KernelRow:
 KERNELS: Mapping[str, KernelRow] = {
     kernel.name: kernel
     for kernel in (
-        KernelRow("quantize", "quantize", "real numbers as integers of a scale", ("elements",)),
-        KernelRow("dequantize", "quantize", "integers of a scale as real numbers", ("elements",)),
+        KernelRow("quantize", "quantize", "floats as integers of a scale", ("elements",)),
+        KernelRow("dequantize", "quantize", "integers of a scale as floats", ("elements",)),
         KernelRow("move", "move", "elements from one pattern of strides to another", ("elements",)),
         KernelRow("cast", "cast", "elements in another type", ("elements",)),
         KernelRow(
@@ -81,7 +81,7 @@ KERNELS: Mapping[str, KernelRow] = {
         KernelRow(
             "softmax",
             "softmax",
-            "softmax of real numbers along rows",
+            "softmax of floats along rows",
             ("elements", "functions", "rows"),
         ),
         KernelRow(
