@@ -828,6 +828,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler.compile",
         "mizzen.analysis.checking.networks",
+        "mizzen.cli",
     ),
     "mizzen.cli": (
         "mizzen.documents",

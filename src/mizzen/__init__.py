@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from mizzen.notebook import drawn_by
+from mizzen.notebook import drawn_by, written_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +80,14 @@ def _drawn(thing: object) -> str | None:
     return notebook_html(thing)
 
 
+def _written(thing: object) -> str | None:
+    from mizzen.cli.texts import text_of_result
+
+    return text_of_result(thing)
+
+
 drawn_by(_drawn)
+written_by(_written)
 
 if not TYPE_CHECKING:  # a type checker must still see a misspelt name
 

@@ -136,7 +136,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
             "layers": [layer.as_dict() for layer in layers],
             **({"cliffs": [cliff.as_dict() for cliff in steps]} if options.cliffs else {}),
         },
-        _text(checked, cost, layers, steps, needs, console),
+        network_text(checked, cost, layers, steps, needs, console),
         failures=(*checked.failures, *needs.findings),
         diagnostics=report.diagnostics,
     )
@@ -294,7 +294,7 @@ def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
             yield role.value, f"{size(needed)} of {size(memory.size_bytes)} in {memory.name}"
 
 
-def _text(
+def network_text(
     checked: CheckReport,
     cost: CostReport | None,
     layers: Sequence[Layer],
@@ -302,6 +302,7 @@ def _text(
     needs: Needs,
     console: Console,
 ) -> str:
+    """Return what the verb prints of a network: its layers, what is on the CPU, whether it fits."""
     report, wide = checked.compilation, console.table_width
     summary = fields(summary_rows(report, cost, needs.memory), width=console.width)
     parts = [

@@ -203,11 +203,17 @@ def _text(
     needs: Needs,
     console: Console,
 ) -> str:
-    summary = fields(summary_rows(report, cost), width=console.width)
-    parts = [f"{one_line(report.model)}\n{summary}"]
-    if report.on_cpu:
-        parts.append(cpu_text(report.on_cpu, width=console.width))
+    parts = [report_text(report, cost, console)]
     if text := needs_text(needs, console):
         parts.append(text)
     parts.append(written_text(written, width=console.width))
     return "\n\n".join(parts)
+
+
+def report_text(report: CompileReport, cost: CostReport | None, console: Console) -> str:
+    """Return what the verb prints of a compilation: its summary, and what is on the CPU."""
+    summary = fields(summary_rows(report, cost), width=console.width)
+    text = f"{one_line(report.model)}\n{summary}"
+    if not report.on_cpu:
+        return text
+    return f"{text}\n\n{cpu_text(report.on_cpu, width=console.width)}"

@@ -90,7 +90,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         )
     report = tuned.report
     document: dict[str, object] = {**report.as_dict()}
-    parts = [_head(report, console), _front_text(report, console)]
+    parts = [head_text(report, console), front_text(report, console)]
     diagnostics: tuple[Diagnostic, ...] = ()
     if tuned.artifact is not None and report.chosen is not None:
         files, replaced = write(tuned.artifact, chosen, output_folder(options))
@@ -117,7 +117,8 @@ def _teller(model: str, change: Callable[[str], None]) -> Callable[[int, int], N
     return tell
 
 
-def _head(report: TuningReport, console: Console) -> str:
+def head_text(report: TuningReport, console: Console) -> str:
+    """Return what was tried, and what came of it."""
     tried = f"{count(report.tried, 'compilation')}; artifacts that differ: {report.distinct}"
     facts = [("tried", tried)]
     refused = [refusal for refusal in report.refused if refusal.code != DOES_NOT_FIT]
@@ -140,7 +141,8 @@ def _measures(candidate: Candidate) -> str:
     )
 
 
-def _front_text(report: TuningReport, console: Console) -> str:
+def front_text(report: TuningReport, console: Console) -> str:
+    """Return the table of what nothing else is better than."""
     base = report.base
     others = any(candidate.other_bytes for candidate in report.front)
     headings = ["", "cycles", "", "SRAM", "", *(["other RAM"] if others else []), "constants"]

@@ -118,6 +118,12 @@ class CompileReport:
     subgraph: str = ""
     subgraphs: tuple[CompileReport, ...] = ()
 
+    def __str__(self) -> str:
+        """Return what the command line prints of it."""
+        from mizzen.notebook import text_of
+
+        return text_of(self)
+
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows; None for its text."""
         from mizzen.notebook import html_of

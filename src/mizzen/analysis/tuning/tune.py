@@ -33,6 +33,10 @@ class Tuned:
     report: TuningReport
     artifact: Artifact | None
 
+    def __str__(self) -> str:
+        """Return what the command line prints of it."""
+        return str(self.report)
+
 
 def tune(
     model: str | PathLike[str] | bytes,
