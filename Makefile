@@ -26,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := src tests examples $(wildcard benchmarks) $(wildcard docs/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup oracle check format test test-all demo docs conformance runner lock clean
+.PHONY: help setup oracle check format test test-all demo docs conformance runner pack lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -82,6 +82,9 @@ conformance: setup ## judge Vela, functions of 16 bits and ONNX operators again,
 
 runner: setup ## build the firmware that runs any artifact again; needs arm-none-eabi-gcc
 	@$(BIN)/python firmware/runner/build.py
+
+pack: setup ## build the CMSIS pack of the C runtime into dist/
+	@$(BIN)/python firmware/pack/build.py
 
 lock: ## pin the newest packages that pyproject.toml allows
 	rm -rf build/lock && python3 -m venv build/lock
