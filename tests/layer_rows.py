@@ -828,7 +828,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.compiler.compile",
         "mizzen.analysis.checking.networks",
-        "mizzen.cli",
     ),
     "mizzen.cli": (
         "mizzen.documents",

@@ -81,9 +81,7 @@ def _drawn(thing: object) -> str | None:
 
 
 def _written(thing: object) -> str | None:
-    from mizzen.cli.texts import text_of_result
-
-    return text_of_result(thing)
+    return import_module("mizzen.cli.texts").text_of_result(thing)
 
 
 drawn_by(_drawn)
