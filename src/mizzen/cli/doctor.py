@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mizzen.analysis.doctor import Check, Diagnosis, Firmware
     from mizzen.artifact.artifact import Artifact
 
-SUMMARY = 'why an artifact fails on a board, of firmware that says only "invoke failed"'
+SUMMARY = 'why firmware reports only "invoke failed": artifact, board, log'
 FROM_STDIN = "-"
 SHOWN_SIGHTINGS = 20
 _MARKS = {True: "holds", False: "FAILS", None: "not checked"}

@@ -15,7 +15,7 @@ JOBS = "ethosu_job.c, ethosu_ioctl_submit_job"
 
 OTHER_NPU = "run it with Arm's driver, which takes every NPU of the family"
 OTHER_OPERATION = "compile with --ignore-ops and the operator's type, which leaves it to the CPU"
-OTHER_MAKER = "let what made the stream set it, or compile the network with mizzen compile"
+OTHER_MAKER = "correct the compiler of the stream, or compile the network with mizzen compile"
 LESS = "give the buffer as many bytes, or keep the operator on the CPU with --ignore-ops"
 LESS_SRAM = "compile with --arena-cache-size and the bytes of the SRAM"
 
