@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from mizzen.analysis.doctor import Cause, Certainty, Diagnosis, Firmware, doctor
 from mizzen.analysis.doctor.stream import npu_steps
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import find_board
+from mizzen.diagnostics import MizzenError
 
 DIGITS = Path(__file__).resolve().parents[3] / "examples" / "digits" / "digits.tflite"
 ARENA_BYTES = 2000
@@ -19,6 +22,16 @@ ARENA_BYTES = 2000
 @pytest.fixture(scope="module")
 def digits() -> Artifact:
     return mizzen.compile(DIGITS, "ethos-u55-64", memory_mode="Shared_Sram", prove="off")
+
+
+@pytest.fixture(scope="module")
+def cop2(tmp_path_factory: pytest.TempPathFactory) -> Artifact:
+    """Vela's artifact in the form that older drivers do not take."""
+    folder = tmp_path_factory.mktemp("cop2")
+    words = [sys.executable, "-m", "ethosu.vela", DIGITS, "--output-dir", folder]
+    options = ["--accelerator-config", "ethos-u55-64", "--cop-format", "COP2"]
+    subprocess.run([*map(str, words), *options], check=True, capture_output=True)
+    return mizzen.load(folder / "digits_vela.tflite")
 
 
 def causes(diagnosis: Diagnosis) -> list[Cause]:
@@ -73,7 +86,7 @@ def test_what_was_not_checked_is_said(digits: Artifact) -> None:
         (
             Firmware(arena_bytes=ARENA_BYTES - 1),
             Cause.ARENA_TOO_SMALL,
-            "give it 1 bytes more",
+            "make it 2000 bytes: 1 more",
         ),
         (
             Firmware(model_address=0x7000_0004),
@@ -83,13 +96,7 @@ def test_what_was_not_checked_is_said(digits: Artifact) -> None:
         (
             Firmware(operators=("SOFTMAX",)),
             Cause.OPERATOR_MISSING,
-            "add ethos-u to the resolver",
-        ),
-        (
-            Firmware(memory_mode="Sram"),
-            Cause.MEMORY_MODE,
-            "compile with --memory-mode Shared_Sram, of Shared_Sram, Sram_Only, Dedicated_Sram, "
-            "Dedicated_Sram_256KB, Dedicated_Sram_384KB, Dedicated_Sram_512KB",
+            "call AddEthosU() of a MicroMutableOpResolver that has room for them",
         ),
     ],
 )
@@ -169,3 +176,58 @@ def test_an_operator_on_the_cpu_must_be_registered(digits: Artifact) -> None:
     diagnosis = doctor(alone, firmware=told)
     assert causes(diagnosis) == [Cause.OPERATOR_MISSING]
     assert said(diagnosis, "NPU") == (True, "the artifact has nothing for an NPU")
+
+
+def test_a_memory_mode_that_the_board_has_not(digits: Artifact) -> None:
+    board = find_board("himax_we2")
+    diagnosis = doctor(digits, board)
+    assert not diagnosis.failures
+    assert said(diagnosis, "memory mode") == (
+        True,
+        "compiled for Shared_Sram, looked at as Sram_Only: that alone stops nothing",
+    )
+    with pytest.raises(MizzenError) as caught:
+        doctor(digits, board, Firmware(memory_mode="Shared_Sram"))
+    assert caught.value.diagnostic.code == "E415"
+
+
+@pytest.mark.parametrize(
+    ("log", "advice"),
+    [
+        (
+            "Failed to resize buffer. Requested: 1536, available 900, missing: 636",
+            "make it 2000 bytes, which the network needs",
+        ),
+        (
+            "Failed to get registration from op code CUSTOM",
+            "call AddEthosU() of a MicroMutableOpResolver that has room for them",
+        ),
+    ],
+)
+def test_advice_has_the_artifacts_numbers(log: str, advice: str, digits: Artifact) -> None:
+    (verdict,) = doctor(digits, log=log).verdicts
+    assert verdict.certainty is Certainty.NAMED
+    assert verdict.advice == advice
+
+
+@pytest.mark.parametrize(
+    ("driver", "holds", "said_of_it"),
+    [
+        ("0.16.0", False, "COP2, and driver 0.16.0 takes COP1 alone"),
+        ("1.1.0", None, "COP2; whether driver 1.1.0 takes it is not known here"),
+        (None, None, "COP2, for new drivers only: --driver-version says which"),
+    ],
+)
+def test_a_payload_that_old_drivers_do_not_know(
+    driver: str | None, holds: bool | None, said_of_it: str, cop2: Artifact
+) -> None:
+    diagnosis = doctor(cop2, firmware=Firmware(driver=driver))
+    assert said(diagnosis, "payload") == (holds, said_of_it)
+    assert causes(diagnosis) == ([] if holds is None else [Cause.PAYLOAD_FORM])
+
+
+def test_a_driver_that_refuses_the_form_of_a_payload(cop2: Artifact) -> None:
+    log = "E: Custom Operator Payload: 844123971 is not correct, expected 31504f43"
+    verdict = doctor(cop2, firmware=Firmware(driver="0.16.0"), log=log).verdicts[0]
+    assert (verdict.cause, verdict.certainty) == (Cause.PAYLOAD_FORM, Certainty.CONFIRMED)
+    assert verdict.evidence[0] == "line 1: the payload starts with COP2"

@@ -23,7 +23,6 @@ class Cause(Enum):
     FAST_TOO_SMALL = "fast-memory-too-small"
     POOL_TOO_SMALL = "pool-too-small"
     MEMORY_TOO_SMALL = "memory-too-small"
-    MEMORY_MODE = "memory-mode"
     UNREACHED = "memory-unreached"
     STREAM_UNREADABLE = "stream-unreadable"
     WEIGHTS_DAMAGED = "weights-damaged"
@@ -93,10 +92,6 @@ TEXTS: dict[Cause, CauseText] = {
     ),
     Cause.MEMORY_TOO_SMALL: CauseText(
         "a memory of the board is too small", "use another memory mode, or a smaller network"
-    ),
-    Cause.MEMORY_MODE: CauseText(
-        "the artifact is for a memory mode that the board has not",
-        "compile with a --memory-mode of the board",
     ),
     Cause.UNREACHED: CauseText(
         "the NPU does not reach memory that it needs",

@@ -17,6 +17,7 @@ from mizzen.diagnostics import MizzenError, Severity
 from mizzen.export.board_fit import RELEASED, memory_fit
 from mizzen.export.project import compiled_mode
 from mizzen.package.device import KernelCall
+from mizzen.package.tflm import OPERATORS
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, TRAITS
@@ -43,8 +44,8 @@ class Check:
     name   what, for people
     holds  None where it could not be checked
     said   what was found, or what is missing for the check
-    cause  what does not hold
-    help   what to do, where it is known better than by the cause
+    cause  what does not hold, or would not
+    help   what to do about the cause, where it is known better than by the cause alone
     """
 
     name: str
@@ -77,8 +78,10 @@ def checks(situation: Situation) -> Sequence[Check]:
     return [check for look in _LOOKS for check in look(situation)]
 
 
-def _unchecked(name: str, needed: str) -> Check:
-    return Check(name, None, needed)
+def _unchecked(
+    name: str, needed: str, cause: Cause | None = None, help: str | None = None
+) -> Check:
+    return Check(name, None, needed, cause, help)
 
 
 def _npu(situation: Situation) -> Iterator[Check]:
@@ -190,18 +193,16 @@ def _memory(situation: Situation) -> Iterator[Check]:
         yield _unchecked("memories", "--board says what there is")
     else:
         yield from _of_board(situation, situation.board, needed)
-    yield from _arena(situation.firmware, needed)
+    whose = " by TensorFlow Lite Micro" if situation.artifact.data[4:8] == TFLITE else ""
+    yield from _arena(situation.firmware, needed, whose)
 
 
 def _of_board(situation: Situation, board: Board, needed: Mapping[Role, int]) -> Iterator[Check]:
     mode = _mode(situation, board)
-    try:
-        board.mode(mode)
-    except MizzenError as error:
-        modes = ", ".join(name for each in board.modes for name in each.names)
-        help = f"compile with --memory-mode {modes.partition(',')[0]}, of {modes}"
-        yield Check("memory mode", False, error.diagnostic.message, Cause.MEMORY_MODE, help)
-        return
+    own = compiled_mode(situation.artifact)
+    if own not in (None, mode):
+        said = f"compiled for {own}, looked at as {mode}: that alone stops nothing"
+        yield Check("memory mode", True, said)
     fit = memory_fit(situation.artifact, board, needed, mode)
     findings = [each for each in fit.findings if each.code in _CAUSE_OF]
     for each in findings:
@@ -214,12 +215,20 @@ def _of_board(situation: Situation, board: Board, needed: Mapping[Role, int]) ->
 
 
 def _mode(situation: Situation, board: Board) -> str:
-    """Return the memory mode: the firmware's, else the artifact's, else the board's first."""
-    told = situation.firmware.memory_mode or compiled_mode(situation.artifact)
-    return told or board.modes[0].names[0]
+    """Return the memory mode: the firmware's, else the artifact's, else the board's first.
+
+    E415 for one of the firmware's that the board has not.
+    """
+    if situation.firmware.memory_mode is not None:
+        board.mode(situation.firmware.memory_mode)
+        return situation.firmware.memory_mode
+    own = compiled_mode(situation.artifact)
+    names = [name for mode in board.modes for name in mode.names]
+    return own if own in names else names[0]
 
 
-def _arena(firmware: Firmware, needed: Mapping[Role, int]) -> Iterator[Check]:
+def _arena(firmware: Firmware, needed: Mapping[Role, int], whose: str) -> Iterator[Check]:
+    """Whether arena and fast memory are large enough; other runtimes need another arena."""
     for name, option, has, needs, cause in (
         ("arena", "--arena", firmware.arena_bytes, needed[Role.ARENA], Cause.ARENA_TOO_SMALL),
         ("fast memory", "--fast", firmware.fast_bytes, needed[Role.FAST], Cause.FAST_TOO_SMALL),
@@ -227,14 +236,15 @@ def _arena(firmware: Firmware, needed: Mapping[Role, int]) -> Iterator[Check]:
         if not needs:
             continue
         if has is None:
-            yield _unchecked(name, f"{needs} bytes needed; {option} says what there is")
+            said = f"{needs} bytes needed{whose}; {option} says what there is"
+            yield _unchecked(name, said, cause, f"make it {needs} bytes, which the network needs")
             continue
         yield Check(
             name,
             has >= needs,
-            f"{needs} bytes needed, {has} there",
+            f"{needs} bytes needed{whose}, {has} there",
             cause,
-            f"give it {needs - has} bytes more" if has < needs else None,
+            f"make it {needs} bytes: {needs - has} more" if has < needs else None,
         )
 
 
@@ -293,12 +303,21 @@ def _operators(situation: Situation) -> Iterator[Check]:
     if not needed:
         return
     if has is None:
-        yield _unchecked("operators", f"needed: {', '.join(needed)}; --resolver says what there is")
+        said = f"needed: {', '.join(needed)}; --resolver says what there is"
+        yield _unchecked("operators", said, Cause.OPERATOR_MISSING, _registered(needed))
         return
     missing = [name for name in needed if name not in has]
     said = f"without {', '.join(missing)}" if missing else f"{', '.join(needed)}: all there"
-    help = f"add {', '.join(missing)} to the resolver" if missing else None
-    yield Check("operators", not missing, said, Cause.OPERATOR_MISSING, help)
+    yield Check("operators", not missing, said, Cause.OPERATOR_MISSING, _registered(missing))
+
+
+def _registered(kinds: Sequence[str]) -> str:
+    """Say how operators are registered: for TensorFlow Lite Micro, by the resolver's methods."""
+    known = [OPERATORS[kind].method if kind in OPERATORS else kind for kind in kinds]
+    if any(kind in OPERATORS for kind in kinds):
+        calls = ", ".join(f"{name}()" for name in known)
+        return f"call {calls} of a MicroMutableOpResolver that has room for them"
+    return f"link {', '.join(known)} into the firmware"
 
 
 def _regions(situation: Situation) -> Iterator[Check]:
@@ -308,9 +327,7 @@ def _regions(situation: Situation) -> Iterator[Check]:
         return
     arch = ACCELERATORS[own].arch
     name = _mode(situation, board)
-    mode = next((mode for mode in board.modes if name in mode.names), None)
-    if mode is None:
-        return
+    mode = board.mode(name)
     said = f"QCONFIG {mode.qconfig}, REGIONCFG {mode.regioncfg:#06x} for {name}"
     yield Check("regions", _writes(arch, mode.regions), said, Cause.UNREACHED)
 

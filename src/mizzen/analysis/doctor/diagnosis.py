@@ -129,7 +129,8 @@ def doctor(
     log          what the firmware wrote
     status       the NPU's STATUS register, and QREAD with it; else those of the log
 
-    E5xx and E61x for an artifact whose memory cannot be counted.
+    E415 for a memory mode of the firmware that the board has not, E5xx and E61x for an artifact
+    whose memory cannot be counted.
     """
     read = read_log(log)
     read = replace(
@@ -169,7 +170,7 @@ def _verdicts(
     specific = [each for each in named if each.cause is not Cause.EARLIER] or named
     causes: dict[Cause, Verdict] = {}
     for sighting in specific:
-        _add(causes, _named(sighting, failed))
+        _add(causes, _named(sighting, looked))
     for check in failed:
         _add(causes, _checked(check))
     if register is not None:
@@ -177,7 +178,7 @@ def _verdicts(
             _add(causes, _shown(cause, register, stopped))
     if not causes:
         for sighting in by_code:
-            _add(causes, _named(sighting, failed, Certainty.CODED))
+            _add(causes, _named(sighting, looked, Certainty.CODED))
     order = list(Certainty)
     yield from sorted(causes.values(), key=lambda verdict: order.index(verdict.certainty))
 
@@ -201,16 +202,20 @@ _SAME = {
 
 
 def _named(
-    sighting: Sighting, failed: Sequence[Check], certainty: Certainty = Certainty.NAMED
+    sighting: Sighting, looked: Sequence[Check], certainty: Certainty = Certainty.NAMED
 ) -> Verdict:
     assert sighting.cause is not None
     agreeing = (sighting.cause, *_SAME.get(sighting.cause, ()))
-    agreed = [check for check in failed if check.cause in agreeing]
+    related = [check for check in looked if check.cause in agreeing and not check.holds]
+    agreed = [check for check in related if check.holds is False]
     line = f"line {sighting.line}: {sighting.meaning}"
-    advice = next((check.help for check in agreed if check.help), TEXTS[sighting.cause].advice)
-    if agreed:
-        certainty = Certainty.CONFIRMED
-    return Verdict(sighting.cause, certainty, (line, *(check.said for check in agreed)), advice)
+    advice = next((check.help for check in agreed or related if check.help), None)
+    return Verdict(
+        sighting.cause,
+        Certainty.CONFIRMED if agreed else certainty,
+        (line, *(check.said for check in agreed)),
+        advice or TEXTS[sighting.cause].advice,
+    )
 
 
 def _checked(check: Check) -> Verdict:

@@ -19,6 +19,9 @@ from enum import Enum
 from mizzen.analysis.doctor.causes import Cause
 from mizzen.targets.ethos_u.machine.driver import Product
 
+LONGEST_NUMBER = 20
+"""Digits of 64 bits."""
+
 
 class Source(Enum):
     """Whose text it is."""
@@ -56,12 +59,15 @@ class Message:
 
 def readable(name: str, text: str) -> str:
     """Return a group of a pattern as people write it: products by name, MACs as a number."""
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
         return text
     name = name.removeprefix("own_")
     if name.startswith("product"):
         known = [product.name for product in Product if product == int(text)]
         return f"Ethos-{known[0]}" if known else f"product {text}"
+    if name == "magic":
+        letters = (int(text) & 0xFFFF_FFFF).to_bytes(4, "little").decode("latin-1")
+        return letters if letters.isalnum() else f"{int(text):#010x}"
     if name.startswith("log2") and int(text) < 16:
         return str(1 << int(text))
     return text
@@ -109,8 +115,8 @@ MESSAGES: tuple[Message, ...] = (
     _row(_D, r"Base addr(?:ess)? (?P<region>\d+): (?P<at>0x[0-9a-fA-F]+) *not aligned to "
          r"(?P<bytes>\d+)", Cause.ARENA_UNALIGNED,
          "base address {region} is {at}, which is no multiple of {bytes}"),
-    _row(_D, r"Custom Operator Payload: (?P<came>\d+) is not correct", Cause.PAYLOAD_FORM,
-         "the payload starts with the word {came}"),
+    _row(_D, r"Custom Operator Payload: (?P<magic>\d+) is not correct", Cause.PAYLOAD_FORM,
+         "the payload starts with {magic}"),
     _row(_D, r"custom_data_size=(?P<bytes>\S+?),? not a multiple of 4", Cause.PAYLOAD_FORM,
          "the payload has {bytes} bytes, which are not whole words"),
     _row(_D, r"UNSUPPORTED driver_action_command: (?P<action>\d+)", Cause.DRIVER_ACTION,
