@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
+
 import torch
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+
 import torch
 from torch import nn
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+
 import torch
 
 from mizzen.package.executorch.kernels import KERNELS, QUANTIZED, Default, Form, Kernel

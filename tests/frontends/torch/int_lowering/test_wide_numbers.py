@@ -7,6 +7,10 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
+
 import torch
 from torch import Tensor
 
