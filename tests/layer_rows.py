@@ -9,10 +9,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.notebook": (),
     "mizzen.escaping": (),
     "mizzen.diagnostics": ("mizzen.escaping",),
+    "mizzen.platforms": (),
     "mizzen.targets.bounds": (),
     "mizzen.archives": (),
-    "mizzen.files": ("mizzen.diagnostics",),
-    "mizzen.workers": ("mizzen.diagnostics",),
+    "mizzen.files": ("mizzen.diagnostics", "mizzen.platforms"),
+    "mizzen.workers": ("mizzen.diagnostics", "mizzen.platforms"),
     "mizzen.documents": ("mizzen.diagnostics",),
     "mizzen.boards": ("mizzen.escaping", "mizzen.diagnostics", "mizzen.documents"),
     "mizzen.flatbuffer": ("mizzen.diagnostics",),
@@ -70,6 +71,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends",
     ),
     "mizzen.cpu": (
+        "mizzen.platforms",
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.flatbuffer",
@@ -232,6 +234,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.machine",
     ),
     "mizzen.targets.ethos_u.vela": (
+        "mizzen.platforms",
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.targets.ethos_u.machine",
@@ -751,6 +754,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.program",
     ),
     "mizzen.mesh.execution": (
+        "mizzen.platforms",
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.graph",
@@ -796,6 +800,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.mesh.simulation",
     ),
     "mizzen.conformance": (
+        "mizzen.platforms",
         "mizzen.diagnostics",
         "mizzen.files",
         "mizzen.workers",

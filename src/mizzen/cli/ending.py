@@ -47,7 +47,8 @@ class Ending:
         """Heed the signals that this process was not told to ignore, as `nohup` does."""
         asked = [each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN]
         reading, writing = os.pipe()
-        os.set_blocking(writing, False)
+        if hasattr(os, "set_blocking"):  # Windows has it since Python 3.12, and needs it not
+            os.set_blocking(writing, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         threading.Thread(target=_end_at_last, args=(reading,), daemon=True).start()
         for signal_ in asked:

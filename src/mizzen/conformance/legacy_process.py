@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from mizzen.cpu.tflm_process import limit_resources
+from mizzen.cpu.tflm_process import ADDRESS_SPACE_BYTES, LOG_BYTES
+from mizzen.platforms.limits import limit_resources
 
 
 def main() -> int:
     """Return Vela's exit status."""
-    limit_resources()
+    limit_resources(ADDRESS_SPACE_BYTES, LOG_BYTES)
     status = import_module("ethosu.vela.vela").main(sys.argv[1:])
     return int(status or 0)
 

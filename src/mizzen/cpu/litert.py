@@ -6,8 +6,6 @@ Micro has none, and rounds some others otherwise: so it is asked only where that
 
 from __future__ import annotations
 
-import contextlib
-import signal
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +18,8 @@ from mizzen.cpu.tflm import TIME_LIMIT_SECONDS, fitting
 from mizzen.cpu.tflm_process import receive, send
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.tflite import Model, Operator, Tensor, read
+from mizzen.platforms.limits import TIMED_OUT, how_ended
+from mizzen.platforms.pipes import unless_gone
 from mizzen.workers import Worker, Workers
 
 Array = npt.NDArray[Any]
@@ -98,7 +98,7 @@ class LiteRtKernels:
     def _asked(self, inputs: Sequence[Array], count: int) -> list[Array]:
         requests, answers = _the_worker().pipes
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has ended, and that is found next
+            with unless_gone():  # it has ended, and that is found next
                 request = {"batch": count, "seconds": TIME_LIMIT_SECONDS}
                 send(requests, request, [self._network, *inputs])
             answer, outputs = receive(answers)
@@ -120,10 +120,9 @@ class LiteRtKernels:
 
 
 def _how_ended(status: int) -> str:
-    if status == -signal.SIGALRM:
+    if status == TIMED_OUT:
         return f"an inference takes longer than {TIME_LIMIT_SECONDS} seconds"
-    how = signal.Signals(-status).name if status < 0 else f"status {status}"
-    return f"the process ended with {how}"
+    return f"the process ended with {how_ended(status)}"
 
 
 _workers = Workers[Worker]()

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.cpu.tflm_process import limit_resources, limit_time, receive, send
+from mizzen.cpu.tflm_process import ADDRESS_SPACE_BYTES, LOG_BYTES, receive, send
+from mizzen.platforms.limits import limit_resources, limit_time
 
 Array = npt.NDArray[Any]
 
@@ -59,7 +60,7 @@ class _LitertServer:
 
 def main() -> None:
     """Answer requests until there are no more."""
-    limit_resources()
+    limit_resources(ADDRESS_SPACE_BYTES, LOG_BYTES)
     answers = os.fdopen(os.dup(STDOUT), "wb")
     os.dup2(STDERR, STDOUT)
     server = _LitertServer()

@@ -10,7 +10,6 @@ import contextlib
 import itertools
 import os
 import re
-import signal
 import tempfile
 import weakref
 from collections.abc import Sequence
@@ -28,12 +27,15 @@ from mizzen.cpu.tflm_process import (
     Document,
     receive,
     send,
+    text_of,
 )
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity, fail
 from mizzen.flatbuffer import write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Tensor, read
 from mizzen.package.tflite.long_biases import with_long_biases
+from mizzen.platforms.limits import FROM_OUTSIDE, TIMED_OUT, how_ended
+from mizzen.platforms.pipes import unless_gone
 from mizzen.workers import Worker, Workers
 
 Array = npt.NDArray[Any]
@@ -41,9 +43,6 @@ Array = npt.NDArray[Any]
 SCRIPT = Path(__file__).with_name("tflm_process.py")
 TIME_LIMIT_SECONDS = 60
 """For one inference. The networks that microcontrollers run take milliseconds here."""
-
-FROM_OUTSIDE = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))
-"""Signals that no kernel raises: another process, or the system, sends them."""
 
 TEXT_CHARACTERS = 500
 """How much of what the kernels print goes into a diagnostic."""
@@ -243,12 +242,12 @@ class _Worker(Worker):
         requests, answers = self.pipes
         start = os.fstat(self._log).st_size
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has ended, and that is found next
+            with unless_gone():  # it has ended, and that is found next
                 every = {"seconds": TIME_LIMIT_SECONDS, "forget": _to_forget()}
                 send(requests, {**request, **every}, arrays)
             answer, outputs = receive(answers)
         except Exception:  # it has ended, or its answer makes no sense
-            text = os.pread(self._log, TEXT_CHARACTERS, start).decode(errors="replace")
+            text = text_of(self._log, start, TEXT_CHARACTERS)
             raise _ended(self.end(), text, kernels.origin) from None
         except BaseException:  # an interrupt leaves half a message behind
             self.end()
@@ -312,7 +311,7 @@ def _require_package() -> None:
 
 
 def _ended(status: int, text: str, origin: Origin | None) -> MizzenError:
-    if status == -signal.SIGALRM:
+    if status == TIMED_OUT:
         return fail(
             "E704",
             f"an inference on the CPU must take at most {TIME_LIMIT_SECONDS} seconds, and took "
@@ -320,8 +319,8 @@ def _ended(status: int, text: str, origin: Origin | None) -> MizzenError:
             origin=origin,
             help="the network is damaged, or too large for TFLite Micro's kernels",
         )
-    how = signal.Signals(-status).name if status < 0 else f"status {status}"
-    if -status in FROM_OUTSIDE:
+    how = how_ended(status)
+    if status in FROM_OUTSIDE:
         return fail(
             "E703",
             f"the process of the CPU's kernels must go on, but something ended it with {how}",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import struct
 import sys
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,8 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from mizzen.platforms.limits import limit_resources, limit_time
 
 Array = npt.NDArray[Any]
 Document = dict[str, Any]
@@ -173,7 +174,16 @@ _BYTES = {part: re.compile(rf"Arena allocation {part} (\d+) bytes") for part in 
 
 def printed(start: int) -> str:
     """Return the text that was printed from a place in standard error on."""
-    return os.pread(STDERR, LOG_BYTES, start).decode(errors="replace")
+    return text_of(STDERR, start, LOG_BYTES)
+
+
+def text_of(log: int, start: int, most_bytes: int) -> str:
+    """Return the text in a log from a place on, after which what is printed follows."""
+    end = os.lseek(log, 0, os.SEEK_END)
+    os.lseek(log, start, os.SEEK_SET)
+    text = os.read(log, most_bytes)
+    os.lseek(log, end, os.SEEK_SET)
+    return text.decode(errors="replace")
 
 
 class _TflmServer:
@@ -222,28 +232,9 @@ def _infer(
     return [np.stack(column) for column in zip(*results, strict=True)]
 
 
-def limit_time(seconds: float) -> None:
-    """Let a signal end the process, wherever it is, after so many seconds; 0 for never."""
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-
-
-def limit_resources() -> None:
-    """Bound what this process may allocate and write."""
-    import resource  # not on every system, and this module is imported on all of them
-
-    limits = (
-        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
-        (resource.RLIMIT_FSIZE, LOG_BYTES),
-        (resource.RLIMIT_CORE, 0),
-    )
-    for what, most in limits:
-        _, hard = resource.getrlimit(what)
-        resource.setrlimit(what, (most if hard < 0 else min(most, hard), hard))
-
-
 def main() -> None:
     """Answer requests until there are no more."""
-    limit_resources()
+    limit_resources(ADDRESS_SPACE_BYTES, LOG_BYTES)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(STDERR, 1)
     server = _TflmServer()

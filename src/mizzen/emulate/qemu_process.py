@@ -15,6 +15,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Generator
@@ -34,6 +35,7 @@ from mizzen.workers.child import Child
 PROGRAM = "qemu-system-arm"
 SHARED_MEMORY = Path("/dev/shm")
 READ_BYTES = 1 << 16
+HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX")
 WHEN_TOLD = ("/bin/sh", "-c", 'read -r line && exec "$0" "$@"')
 """Begins a command once a line comes, which it does not if this process is gone by then."""
 
@@ -135,6 +137,13 @@ def started(board: Board, firmware: bytes, console: Console) -> Generator[QemuPr
     E425 if QEMU is not installed or does not start, E426 for a board that it has no machine of.
     """
     machine = _machine(board)
+    if not HAS_UNIX_SOCKETS:
+        raise fail(
+            "E425",
+            f"the processor m55 needs a system with Unix sockets, by which {PROGRAM} is served, "
+            f"and {sys.platform} has none in Python",
+            help="run it with --cpu m33",
+        )
     program = shutil.which(PROGRAM)
     if program is None:
         raise fail(

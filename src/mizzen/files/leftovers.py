@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mizzen.files.signals import held
+from mizzen.platforms.locks import HAS_LOCKS, locked
 
-HAS_LOCKS = os.name == "posix"
 LIST_START = "mizzen-list-"
 LISTED = re.compile(r"\.mizzen-\d+-[0-9a-f]{16}")
 LARGEST_LIST_BYTES = 1 << 20
@@ -72,8 +72,8 @@ class _Temporary:
                 return
             handle, place = self._list
             self._list = None
+            os.close(handle)  # Windows removes no open file
             place.unlink(missing_ok=True)
-            os.close(handle)
 
     def _begin_in_child(self) -> None:
         """Start anew after a fork: what there is belongs to the parent, and so does its list."""
@@ -144,7 +144,7 @@ def _heed(path: Path) -> None:
         seen = os.fstat(handle)
         if not stat.S_ISREG(seen.st_mode) or seen.st_uid != os.geteuid() or seen.st_nlink != 1:
             return
-        if seen.st_mode & PRIVATE or not _locked(handle):
+        if seen.st_mode & PRIVATE or not locked(handle):
             return
         for name in os.read(handle, LARGEST_LIST_BYTES).split(b"\0"):
             left = Path(os.fsdecode(name))
@@ -161,20 +161,9 @@ def _new_list() -> tuple[int, Path]:
     while True:
         path = Path(temporary_place(), f"{LIST_START}{os.getpid()}-{os.urandom(8).hex()}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        if not HAS_LOCKS or (_locked(handle) and os.fstat(handle).st_nlink == 1):
+        if not HAS_LOCKS or (locked(handle) and os.fstat(handle).st_nlink == 1):
             return handle, path
         os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    """Lock a file that no other process has locked; whether that is so now."""
-    import fcntl  # not on every system
-
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _remove(path: Path) -> None:

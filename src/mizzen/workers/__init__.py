@@ -12,7 +12,6 @@ It must not know what is asked, in which form, or what an end means to the calle
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import threading
 from pathlib import Path
 from typing import IO, TypeVar
 
+from mizzen.platforms.pipes import unless_gone
 from mizzen.workers.child import Child
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -58,17 +58,21 @@ class Worker:
     def close(self) -> None:
         """Close what this process has open for the worker, which ends it once it reads on."""
         for pipe in self.pipes:
-            with contextlib.suppress(BrokenPipeError):
+            with unless_gone():
                 pipe.close()
 
     def end(self) -> int:
         """End the worker and return its exit status, its own if it is about to end."""
-        self.close()
+        requests, _ = self.pipes
+        with unless_gone():
+            requests.close()
         try:
             return self.process.wait(timeout=1)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
+        finally:
+            self.close()
 
     def leave(self) -> None:
         """Let go of the worker in a forked process: it goes on to serve the parent."""

@@ -18,10 +18,11 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-IS_TOLD = sys.platform == "linux"
+IS_TOLD = sys.platform == "linux" and find_spec("fcntl") is not None
 """Whether the kernel tells a process of the other end of its pipe."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from mizzen.diagnostics import lacks_memory
+from mizzen.platforms.limits import how_ended
+from mizzen.platforms.pipes import Answers, unless_gone
 from mizzen.workers import Worker
 from mizzen.workers.cluster import connected
 from mizzen.workers.messages import read, write
@@ -71,46 +72,42 @@ class Processes:
     def __init__(self, size: int, work: Work) -> None:
         self.size = size
         self._work = work
-        self._selector = selectors.DefaultSelector()
+        self._answers: Answers[int, Any] = Answers()
         self.workers: dict[int, Worker] = {}
         for worker in range(size):
             self.replace(worker)
 
     def submit(self, worker: int, task: object) -> None:
         """Let a process do something; one that has ended says so when it is waited for."""
-        try:
-            write(self.workers[worker].pipes[0], task)
-        except BrokenPipeError:
-            return
+        requests, answers = self.workers[worker].pipes
+        with unless_gone():
+            write(requests, task)
+        self._answers.expect(worker, lambda: read(answers))
 
     def wait(self) -> tuple[int, Any | Lost]:
         """Return the first answer."""
-        (key, _), *_ = self._selector.select()
-        worker: int = key.data
-        try:
-            return worker, answered(read(self.workers[worker].pipes[1]))
-        except EOFError:
+        worker, answer = self._answers.first()
+        if isinstance(answer, EOFError):
             return worker, self._lost(worker)
+        if isinstance(answer, Exception):
+            raise answer
+        return worker, answered(answer)
 
     def replace(self, worker: int) -> None:
         """Start a process."""
         started = Worker(SCRIPT, subprocess.DEVNULL if _stderr() is None else sys.stderr.fileno())
         self.workers[worker] = started
-        self._selector.register(started.pipes[1], selectors.EVENT_READ, worker)
-        self.submit(worker, self._work)
+        with unless_gone():
+            write(started.pipes[0], self._work)
 
     def close(self) -> None:
         """End all processes."""
-        self._selector.close()
         for worker in self.workers.values():
             worker.end()
 
     def _lost(self, worker: int) -> Lost:
         ended = self.workers[worker]
-        self._selector.unregister(ended.pipes[1])
-        status = ended.end()
-        reason = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return Lost(f"process {ended.process.pid}", reason)
+        return Lost(f"process {ended.process.pid}", how_ended(ended.end()))
 
 
 class Actors:
@@ -179,7 +176,7 @@ def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
         work: Work = read(tasks)
         while True:
             write(answers, _answer(work, read(tasks)))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, OSError):  # who asked is gone
         return
 
 

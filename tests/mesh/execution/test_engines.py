@@ -124,7 +124,7 @@ def test_a_worker_that_ends_again_and_again_is_given_up(by_hand: Made) -> None:
     with pytest.raises(MizzenError) as error:
         execute(program, [images(program, 40)], Killing(Processes(1), 9))
     assert str(error.value) == (
-        "error[E536]: the worker of part 0 must not end, and ended 6 times: exit status -9"
+        "error[E536]: the worker of part 0 must not end, and ended 6 times: SIGKILL"
     )
 
 

@@ -6,7 +6,6 @@ again what it was told; the same orders give the same answers.
 
 from __future__ import annotations
 
-import selectors
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.mesh.execution.engines import Crew, Job, Lost
 from mizzen.mesh.execution.part import Answer, Orders, Part
 from mizzen.mesh.program import parse_program, program_bytes
+from mizzen.platforms.limits import how_ended
+from mizzen.platforms.pipes import Answers, unless_gone
 from mizzen.workers import Worker
 from mizzen.workers.messages import read, write
 
@@ -38,46 +39,35 @@ class _Processes:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.program = program_bytes(job.program)
-        self.selector = selectors.DefaultSelector()
+        self.answers: Answers[int, Answer | Diagnostic] = Answers()
         self.workers: dict[int, Worker] = {}
         for part in range(len(job.parts)):
             self.replace(part)
 
     def submit(self, part: int, orders: Orders) -> None:
-        try:
-            write(self.workers[part].pipes[0], orders)
-        except BrokenPipeError:
-            return  # the end of its answers says so
+        requests, answers = self.workers[part].pipes
+        with unless_gone():
+            write(requests, orders)
+        self.answers.expect(part, lambda: read(answers))
 
     def wait(self) -> tuple[int, Answer | Lost]:
-        for key, _ in self.selector.select():
-            part: int = key.data
-            worker = self.workers[part]
-            try:
-                answer = read(worker.pipes[1])
-            except EOFError:
-                return part, self._lost(part, worker)
-            if isinstance(answer, Diagnostic):
-                raise MizzenError(answer)
-            return part, answer
-        raise AssertionError("a selector waits for ever")
-
-    def _lost(self, part: int, worker: Worker) -> Lost:
-        self.selector.unregister(worker.pipes[1])
-        return Lost(f"exit status {worker.end()}")
+        part, answer = self.answers.first()
+        if isinstance(answer, EOFError):
+            return part, Lost(how_ended(self.workers[part].end()))
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Diagnostic):
+            raise MizzenError(answer)
+        return part, answer
 
     def replace(self, part: int) -> None:
         worker = Worker(SCRIPT, sys.stderr.fileno() if _has_stderr() else subprocess.DEVNULL)
         self.workers[part] = worker
-        self.selector.register(worker.pipes[1], selectors.EVENT_READ, part)
-        try:
-            job = self.job
+        job = self.job
+        with unless_gone():
             write(worker.pipes[0], (self.program, job.parts[part], job.all_tensors, job.loss))
-        except BrokenPipeError:
-            return
 
     def close(self) -> None:
-        self.selector.close()
         for worker in self.workers.values():
             worker.end()
 
@@ -101,7 +91,7 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     try:
         while True:
             write(answers, _answer(part, read(requests)))
-    except (EOFError, BrokenPipeError):
+    except (EOFError, OSError):  # who asked is gone
         return
 
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
 import struct
 import sys
 from contextlib import suppress
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
+
+SOURCES = Path(__file__).parents[4]
+"""Where Mizzen itself is found: the interpreter is started without any folder of packages."""
 
 ADDRESS_SPACE_BYTES = 8 << 30
 """Bounds what the core may allocate; the largest networks for these NPUs need well under one."""
@@ -50,9 +53,10 @@ FIGURES = (
 
 def main() -> None:
     """Answer one request."""
-    _limit(resource.RLIMIT_AS, ADDRESS_SPACE_BYTES)
-    _limit(resource.RLIMIT_FSIZE, LOG_BYTES)
-    _limit(resource.RLIMIT_CORE, 0)
+    sys.path.append(str(SOURCES))
+    from mizzen.platforms.limits import limit_resources
+
+    limit_resources(ADDRESS_SPACE_BYTES, LOG_BYTES)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     _print_unbuffered()
@@ -69,17 +73,10 @@ def main() -> None:
     answers.flush()
 
 
-def _limit(what: int, most: int) -> None:
-    _, hard = resource.getrlimit(what)
-    if hard != resource.RLIM_INFINITY:
-        most = min(most, hard)
-    with suppress(OSError, ValueError):  # not every system knows every limit
-        resource.setrlimit(what, (most, hard))
-
-
 def _print_unbuffered() -> None:
-    library = ctypes.CDLL(None)
-    with suppress(ValueError):  # the name of C's stdout is not the same everywhere
+    # Windows' loader has no library of the process itself, and C's stdout no name there.
+    with suppress(TypeError, OSError, ValueError):
+        library = ctypes.CDLL(None)
         unbuffered = 2
         library.setvbuf(ctypes.c_void_p.in_dll(library, "stdout"), None, unbuffered, 0)
 
