@@ -72,6 +72,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.cpu": (
         "mizzen.platforms",
+        "mizzen.files",
         "mizzen.diagnostics",
         "mizzen.workers",
         "mizzen.flatbuffer",
@@ -673,6 +674,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.analysis.checking.examples": ("mizzen.diagnostics", "mizzen.artifact"),
     "mizzen.analysis.checking.artifacts": (
+        "mizzen.frontends.tflite",
         "mizzen.diagnostics",
         "mizzen.artifact",
         "mizzen.compiler",

@@ -21,6 +21,7 @@ ALLOWED = {
     ("emulate/qemu_process.py", "truncate"): "the machine's memory, in a temporary folder",
     ("emulate/qemu_process.py", "open"): "the machine's memory, in a temporary folder",
     ("conformance/compilers.py", "write_bytes"): "a network for Vela, in a temporary folder",
+    ("cpu/c_library.py", "mkdir"): "the user's cache",
     ("artifact/archive.py", "save"): "into bytes",
     ("artifact/archive.py", "ZipFile"): "into bytes",
     ("artifact/host_steps.py", "save"): "into bytes",

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.diagnostics import Origin
-from mizzen.frontends.tflite import Quantization, Tensor
+from mizzen.frontends.tflite import Quantization, Tensor, zero_of
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]
@@ -76,8 +76,3 @@ def variable_of(tensor: Tensor) -> Variable:
     """Return the state that a tensor holds."""
     zero = zero_of(tensor.quantization)
     return Variable(tensor.index, tensor.shape, tensor.dtype or np.dtype(np.uint8), zero)
-
-
-def zero_of(quantization: Quantization | None) -> int:
-    """Return the number that state starts at: the one that stands for zero."""
-    return quantization.zero_point[0] if quantization else 0

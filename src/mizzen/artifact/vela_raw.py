@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.execution import Contents
-from mizzen.artifact.interface import TensorInfo, Variable, zero_of
+from mizzen.artifact.interface import TensorInfo, Variable
 from mizzen.artifact.program import CompiledPart
 from mizzen.artifact.steps import NpuStep
-from mizzen.frontends.tflite import Quantization
+from mizzen.frontends.tflite import Quantization, zero_of
 from mizzen.targets.ethos_u.vela.raw import raw
 
 

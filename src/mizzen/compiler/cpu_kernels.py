@@ -15,21 +15,22 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.interface import Array, zero_of
+from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import CpuStep, read_network
 from mizzen.artifact.views import within
 from mizzen.compiler.report import with_diagnostics
+from mizzen.cpu import tflm
 from mizzen.cpu.host import Computer, HostKernels
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin, Severity
-from mizzen.frontends.tflite import Model, Operator, Tensor, macs
+from mizzen.frontends.tflite import Model, Operator, Tensor, macs, zero_of
 from mizzen.frontends.tflite.subgraphs import CALLERS
 from mizzen.package.tflite.extract import extract
 
 MOST_MACS = 1 << 26
 """Of an operator that is tried: a tenth of a second. Whether larger ones have kernels is not."""
 
-NOT_TRIED = ("E130", "E131", "E701")
-"""Operators that cannot stand alone, and a machine without the kernels, say nothing."""
+NOT_TRIED = ("E130", "E131")
+"""Operators that cannot stand alone say nothing."""
 
 USE_ANOTHER = "use operators that TFLite Micro has, or that the NPU takes"
 OWN_KERNEL = "nothing needs doing if the application brings a kernel of its own"
@@ -57,6 +58,8 @@ def with_kernel_warnings(artifact: Artifact, model: Model) -> Artifact:
 
 
 def _missing(artifact: Artifact) -> Iterator[Diagnostic]:
+    if not tflm.is_installed():
+        return
     tried: set[Signature] = set()
     for step in (step for contents in within(artifact.contents) for step in contents.steps):
         if not isinstance(step, CpuStep):

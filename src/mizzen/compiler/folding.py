@@ -21,7 +21,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.constant_kernels import computed
 from mizzen.compiler.report import in_terms_of
 from mizzen.compiler.tflite_reference import evaluate
-from mizzen.cpu.tflm import CpuKernels
+from mizzen.cpu.device import device_kernels
 from mizzen.diagnostics import MizzenError, Origin, Reason
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
@@ -226,4 +226,4 @@ def _computed(network: bytes, origin: Origin) -> list[Array]:
         lowered = lower(read_network(network, origin.model or ""))
         return [array[np.newaxis] for array in evaluate(lowered, [])]
     except MizzenError:
-        return CpuKernels(network, [origin]).run([], 1)
+        return device_kernels(network, [origin]).run([], 1)

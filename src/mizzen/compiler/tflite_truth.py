@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mizzen.artifact.interface import zero_of
 from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.proof.options import Effort, ProofOptions
 from mizzen.compiler.proof.stimuli import stimuli
 from mizzen.compiler.tflite_reference import Kernels, TensorValues, begin, tensor_values
 from mizzen.compiler.tflite_stimuli import network_stimuli, network_stimulus, values_bytes
-from mizzen.frontends.tflite import Model, macs
+from mizzen.frontends.tflite import Model, macs, zero_of
 from mizzen.frontends.tflite.lower import Lowered
 from mizzen.targets.bounds import Bound
 

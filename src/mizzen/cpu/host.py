@@ -17,9 +17,10 @@ from typing import Any
 import numpy.typing as npt
 
 from mizzen.cpu import litert
+from mizzen.cpu.device import DeviceKernels, Runs, device_kernels
 from mizzen.cpu.graph import GraphKernels, graph_kernels
 from mizzen.cpu.litert import LiteRtKernels
-from mizzen.cpu.tflm import CpuKernels, CpuSession, KernelRefusalError
+from mizzen.cpu.tflm import KernelRefusalError
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.tflite import Model, Operator, read
 from mizzen.package.tflite.extract import extract
@@ -59,7 +60,7 @@ class HostKernels:
     def __init__(self, network: bytes, operators: Sequence[Origin] = ()) -> None:
         self._network = network
         self._origins = list(operators)
-        self._whole = CpuKernels(network, operators)
+        self._whole = device_kernels(network, operators)
         self._divided: _Divided | None = None
 
     @property
@@ -99,11 +100,11 @@ class HostKernels:
 class HostSession:
     """Interpreters of one network, one for each element of a batch, that keep their state."""
 
-    def __init__(self, kernels: HostKernels, whole: CpuKernels, batch: int) -> None:
+    def __init__(self, kernels: HostKernels, whole: DeviceKernels, batch: int) -> None:
         self._kernels = kernels
         self._batch = batch
-        self._whole: CpuSession | None = None
-        self._each: dict[int, CpuSession] = {}
+        self._whole: Runs | None = None
+        self._each: dict[int, Runs] = {}
         self._begun = False
         try:
             self._whole = whole.session(batch)
@@ -157,7 +158,7 @@ class _Divided:
             if operator.computer is not Computer.TFLM
         }
 
-    def sessions(self, batch: int) -> dict[int, CpuSession]:
+    def sessions(self, batch: int) -> dict[int, Runs]:
         """Open a session of each operator that the kernels take."""
         sessions = {
             place: operator.session(batch) for place, operator in enumerate(self._operators)
@@ -168,7 +169,7 @@ class _Divided:
         self,
         inputs: Sequence[Array],
         count: int,
-        sessions: Mapping[int, CpuSession] | None = None,
+        sessions: Mapping[int, Runs] | None = None,
     ) -> list[Array]:
         """Infer from the initial state, or from that of `sessions`."""
         values = dict(zip(self._main.inputs, inputs, strict=True))
@@ -192,10 +193,10 @@ class _Operator:
         tensors = model.main.present(operator.inputs)
         self._keeps_state = any(tensor.variable for tensor in tensors)
         self._origins = origins
-        self._micro = CpuKernels(self.part.network, origins)
+        self._micro = device_kernels(self.part.network, origins)
         self._other: GraphKernels | LiteRtKernels | None = None
 
-    def session(self, batch: int) -> CpuSession | None:
+    def session(self, batch: int) -> Runs | None:
         try:
             return self._micro.session(batch)
         except KernelRefusalError:
@@ -204,7 +205,7 @@ class _Operator:
     def run(self, inputs: Sequence[Array], count: int) -> list[Array]:
         return self._computed(self._micro, inputs, count)
 
-    def step(self, inputs: Sequence[Array], count: int, session: CpuSession | None) -> list[Array]:
+    def step(self, inputs: Sequence[Array], count: int, session: Runs | None) -> list[Array]:
         """Infer from the state of a session. E708 if what keeps it has no kernel that does."""
         outputs = self._computed(session or self._micro, inputs, count)
         if self._other is not None and self._keeps_state:
@@ -217,9 +218,7 @@ class _Operator:
             )
         return outputs
 
-    def _computed(
-        self, micro: CpuKernels | CpuSession, inputs: Sequence[Array], count: int
-    ) -> list[Array]:
+    def _computed(self, micro: Runs, inputs: Sequence[Array], count: int) -> list[Array]:
         if self._other is not None:
             return self._other.run(inputs, count)
         try:

@@ -49,7 +49,7 @@ TEXT_CHARACTERS = 500
 
 
 class KernelRefusalError(MizzenError):
-    """E702: TensorFlow Lite Micro's kernels do not take an operator; `said` is what they print."""
+    """E702: kernels of a device do not take an operator; `said` is why, in their own words."""
 
     def __init__(self, diagnostic: Diagnostic, said: str) -> None:
         super().__init__(diagnostic)
@@ -280,9 +280,14 @@ def _drop_ended() -> None:
             worker.end()
 
 
+def is_installed() -> bool:
+    """Whether there are the kernels: their package has wheels for Linux on x86-64 alone."""
+    return find_spec("tflite_micro") is not None
+
+
 def begin() -> None:
     """Start the kernels' process if the package is there: who will run them need not wait then."""
-    if find_spec("tflite_micro") is not None:
+    if is_installed():
         with _workers.lock:
             _the_worker()
 
@@ -301,7 +306,7 @@ def _to_forget() -> list[int]:
 
 
 def _require_package() -> None:
-    if find_spec("tflite_micro") is None:
+    if not is_installed():
         raise fail(
             "E701",
             "operators on the CPU must have TFLite Micro's kernels, but the package tflite-micro "

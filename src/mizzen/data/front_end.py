@@ -15,7 +15,7 @@ import numpy as np
 
 from mizzen.artifact.fitting import real, scale_of
 from mizzen.artifact.interface import TensorInfo
-from mizzen.cpu.tflm import CpuKernels
+from mizzen.cpu.device import DeviceKernels, device_kernels
 from mizzen.diagnostics import fail
 from mizzen.frontends.tflite import Tensor, read
 
@@ -79,9 +79,9 @@ class FrontEnd:
 
 
 @cache
-def _kernels(network: bytes) -> CpuKernels:
+def _kernels(network: bytes) -> DeviceKernels:
     """Return a network's kernels, which every recording has a session of its own with."""
-    return CpuKernels(network)
+    return device_kernels(network)
 
 
 @cache

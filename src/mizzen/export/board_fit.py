@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from mizzen.artifact.device import device_program, no_kernels, without_kernels
 from mizzen.boards import Board, MemoryMode, Role
+from mizzen.cpu.tables import tabulated
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c.container import c_container
 from mizzen.export.c.project import container_needs
 from mizzen.export.project import Remedy, compiled_mode, memory_findings
-from mizzen.export.tables import tabulated
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, KernelCall, NpuCall
 from mizzen.targets.ethos_u.machine import driver

@@ -19,7 +19,7 @@ from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.ethos_u.constants import Judged, judged
 from mizzen.compiler.ethos_u.constants.surroundings import rational
 from mizzen.compiler.ethos_u.constants.weights import Layer, matched, sums_of, uneven
-from mizzen.compiler.ethos_u.exponentials import exponentials
+from mizzen.cpu.softmax import exponentials
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.proof import RegionProof
 from mizzen.compiler.ethos_u.regions import OwnCode

@@ -14,12 +14,13 @@ import numpy as np
 
 from mizzen.analysis.checking.examples import compare_examples
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.interface import Array, TensorInfo, zero_of
+from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.artifact.program import HazardReport
 from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, is_extreme, stimuli, stimulus
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity
+from mizzen.frontends.tflite import zero_of
 
 SEED = 1
 

@@ -15,7 +15,7 @@ from mizzen.analysis.comparison.layers import Layer, Layers
 from mizzen.analysis.comparison.observing import given_by
 from mizzen.artifact.interface import Array
 from mizzen.compiler.folding import GONE
-from mizzen.cpu.tflm import CpuKernels
+from mizzen.cpu.device import device_kernels
 from mizzen.diagnostics import Device
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.model import ABSENT
@@ -86,7 +86,9 @@ class MicroReference:
             if not operator.outputs or not all(index in given for index in operator.outputs)
         ]
         part = extract(self.model.record, wanted, shown=given_by(self.model, wanted))
-        kernels = CpuKernels(part.network, [self.model.origin(main.operators[i]) for i in wanted])
+        kernels = device_kernels(
+            part.network, [self.model.origin(main.operators[i]) for i in wanted]
+        )
         size = len(inputs[0][0]) if inputs[0] else 1
         runner = kernels if len(inputs) == 1 else kernels.session(size)
         tensors: list[dict[int, Array]] = []

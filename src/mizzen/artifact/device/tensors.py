@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mizzen.artifact.interface import Array, TensorInfo
+from mizzen.cpu.operator_calls import device_tensor
 from mizzen.diagnostics import fail
-from mizzen.frontends.tflite import Model, Tensor
+from mizzen.frontends.tflite import Model
 from mizzen.package.device import DeviceTensor
 from mizzen.targets.ethos_u.machine.program import TensorAddress
 
@@ -76,7 +75,7 @@ class Tensors:
         constant = self._contents.constants.get(index)
         info = self._contents.infos.get(index)
         if self._network is not None and index < len(self._network.main.tensors):
-            return _of_network(self._network.main.tensors[index], offset)
+            return device_tensor(self._network.main.tensors[index], offset)
         if info is None:
             raise fail(
                 "E454",
@@ -99,15 +98,3 @@ def _of_program(info: TensorInfo, constant: Array | None, offset: int | None) ->
         constant,
         offset,
     )
-
-
-def _of_network(tensor: Tensor, offset: int | None) -> DeviceTensor:
-    if tensor.dtype is None or (tensor.data is not None and tensor.values is None):
-        raise fail(
-            "E452",
-            f"tensor {tensor.name!r} must be a dense array of numbers, not {tensor.type.name}",
-            help="keep what uses it out of the network: it stays on a host",
-        )
-    info = TensorInfo(tensor.name, tensor.shape, np.dtype(tensor.dtype), tensor.quantization)
-    values: np.ndarray[Any, Any] | None = tensor.values
-    return _of_program(info, values, None if values is not None else offset)

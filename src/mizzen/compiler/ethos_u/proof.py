@@ -24,7 +24,6 @@ from mizzen.artifact.steps import NpuStep
 from mizzen.compiler.codegen import RegionCode
 from mizzen.compiler.ethos_u.agreement import held, operation_of
 from mizzen.compiler.ethos_u.constants import Judged
-from mizzen.compiler.ethos_u.exponentials import exponentials
 from mizzen.compiler.ethos_u.file_run import FileRun
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.regions import OwnCode
@@ -41,7 +40,8 @@ from mizzen.compiler.proof.regions import (
 )
 from mizzen.compiler.tflite_reference import Kernels
 from mizzen.compiler.tflite_truth import NetworkTruth
-from mizzen.cpu.tflm import CpuKernels
+from mizzen.cpu.device import device_kernels
+from mizzen.cpu.softmax import exponentials
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.lower import Lowered, lower
@@ -115,7 +115,7 @@ class RegionProof:
             if error.diagnostic.code != NOT_ALONE:
                 raise
             return graph_steps(part.graph)
-        session = CpuKernels(network.network).session()
+        session = device_kernels(network.network).session()
         takes = [tensor_of[value] for value in part.inputs]
         gives = [tensor_of[value] for value in part.outputs]
         tensors = main.tensors

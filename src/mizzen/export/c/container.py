@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.device import device_program
+from mizzen.cpu.tables import tabulated
 from mizzen.diagnostics import fail
-from mizzen.export.tables import tabulated
 from mizzen.package.c import encode
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, NpuCall

@@ -17,6 +17,7 @@ from mizzen.frontends.tflite.model import (
     Subgraph,
     Tensor,
     macs,
+    zero_of,
 )
 from mizzen.frontends.tflite.reading import read, require_quantized
 
@@ -31,4 +32,5 @@ __all__ = [
     "read",
     "require_agreement",
     "require_quantized",
+    "zero_of",
 ]

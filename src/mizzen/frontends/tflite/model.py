@@ -27,6 +27,11 @@ class Quantization:
     axis: int = 0
 
 
+def zero_of(quantization: Quantization | None) -> int:
+    """Return the number that state starts at: the one that stands for zero."""
+    return quantization.zero_point[0] if quantization else 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
     """A tensor of a subgraph.

@@ -80,7 +80,7 @@ def _exp_of_last_quarter(values: Numbers) -> Numbers:
     return EXP_MINUS_EIGHTH + times(x + tail, EXP_MINUS_EIGHTH)
 
 
-def _twice_reciprocal(values: Numbers) -> Numbers:
+def twice_reciprocal(values: Numbers) -> Numbers:
     """Return 2 / (1 + x) of x from 0 to 1, of two integer bits, by three of Newton's steps."""
     total = values + ONE
     half = np.where(total >= 0, total + 1, total - 1) // 2
@@ -93,7 +93,7 @@ def _twice_reciprocal(values: Numbers) -> Numbers:
 
 def logistic(values: Numbers) -> Numbers:
     """Return 1 / (1 + exp(-x)) of numbers of four integer bits; the results have none."""
-    positive = raised(_twice_reciprocal(exp_of_negative(-np.abs(values))), 1)
+    positive = raised(twice_reciprocal(exp_of_negative(-np.abs(values))), 1)
     result = np.where(values > 0, positive, ONE - positive)
     return np.where(values == 0, 1 << 30, result)
 
@@ -101,7 +101,7 @@ def logistic(values: Numbers) -> Numbers:
 def tanh(values: Numbers) -> Numbers:
     """Return tanh of numbers of four integer bits; the results have none."""
     power = exp_of_negative_doubled(-np.abs(values))
-    result = raised(_twice_reciprocal(power) - ONE_OF_TWO_BITS, 2)
+    result = raised(twice_reciprocal(power) - ONE_OF_TWO_BITS, 2)
     return np.where(values == 0, 0, np.where(values < 0, -result, result))
 
 

@@ -76,22 +76,21 @@ def scale_of(given: Given, index: int) -> np.float32:
 
 def added(given: Given) -> None:
     """ADD: factors are computed in float64."""
+    _summed(given, Binary.ADD)
+
+
+def subtracted(given: Given) -> None:
+    """SUB: factors are computed in float64."""
+    _summed(given, Binary.SUBTRACT)
+
+
+def _summed(given: Given, operation: Binary) -> None:
     a, b, output = _scales(given)
     twice = 2 * max(a, b)
     left = _shift(given, SUM_SHIFT)
     inputs = (quantized_multiplier(a / twice), quantized_multiplier(b / twice))
     result = quantized_multiplier(twice / ((1 << left) * output))
-    _emit(given, Binary.ADD, Scaling(inputs, result, left))
-
-
-def subtracted(given: Given) -> None:
-    """SUB: factors are computed in float32."""
-    a, b, output = map(np.float32, _scales(given))
-    twice = np.float32(2) * max(a, b)
-    left = _shift(given, SUM_SHIFT)
-    inputs = (quantized_multiplier(float(a / twice)), quantized_multiplier(float(b / twice)))
-    result = quantized_multiplier(float(twice / (np.float32(1 << left) * output)))
-    _emit(given, Binary.SUBTRACT, Scaling(inputs, result, left))
+    _emit(given, operation, Scaling(inputs, result, left))
 
 
 def multiplied(given: Given) -> None:

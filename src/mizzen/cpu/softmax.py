@@ -1,4 +1,4 @@
-"""The exponentials that SOFTMAX of bytes looks up, from TFLite's definition of it."""
+"""SOFTMAX of bytes in fixed point, in NumPy, from TFLite's definition of it."""
 
 from __future__ import annotations
 
@@ -22,6 +22,10 @@ INTEGER_BITS = 5
 Ref: TFLite, kernels/internal/reference/softmax.h, kScaledDiffIntegerBits."""
 
 BYTES = (TensorType.INT8, TensorType.UINT8)
+
+SUM_BITS = 19
+"""Fraction bits of a sum of exponentials, and so 12 before the point.
+Ref: TFLite, kernels/internal/reference/softmax.h, kAccumulationIntegerBits."""
 
 
 def exponentials(model: Model, operator: Operator) -> Iterator[Array]:
@@ -48,3 +52,26 @@ def exponentials(model: Model, operator: Operator) -> Iterator[Array]:
     # Numbers of five integer bits are twice those of four with the same bits.
     powers = fixed_point.exp_of_negative_doubled(scaled)
     yield np.where(steps >= -radius, powers, 0).astype(np.int32)
+
+
+def softmax(model: Model, operator: Operator, values: Array) -> Array | None:
+    """Return SOFTMAX of INT8 along the last axis; None for what is not this kind of it.
+
+    Ref: TFLite, kernels/internal/reference/softmax.h, Softmax.
+    """
+    taken, given = (model.main.tensors[each[0]] for each in (operator.inputs, operator.outputs))
+    table = next(exponentials(model, operator), None)
+    if table is None or taken.type is not TensorType.INT8 or given.dtype is None:
+        return None
+    width = 8 * given.dtype.itemsize
+    differences = values.astype(np.int64) - values.max(axis=-1, keepdims=True)
+    powers = table.astype(np.int64)[differences + ENTRIES - 1]
+    sums = fixed_point.divided(powers, 31 - SUM_BITS).sum(axis=-1, keepdims=True)
+    zeros = 32 - np.frexp(sums.astype(np.float64))[1].astype(np.int64)
+    fractions = (sums << zeros) - (1 << 31)
+    inverse = fixed_point.raised(fixed_point.twice_reciprocal(fractions), 1)
+    products = np.minimum((powers * inverse + (1 << 30)) >> 31, fixed_point.HIGH)
+    bits = 31 - SUM_BITS - zeros + 31 - width
+    rounded = (products + (np.int64(1) << (bits - 1))) >> bits
+    half = 1 << (width - 1)
+    return np.minimum(rounded - half, half - 1).astype(given.dtype)
