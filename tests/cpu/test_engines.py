@@ -95,7 +95,7 @@ def test_networks_have_tflms_bits(
     name: str, model_file: Callable[[str], Path], library: CLibrary
 ) -> None:
     """Of person_detect, biases have the axis of the weights beside them."""
-    network = model_file(name).read_bytes()
+    network = model_file(f"{name}.tflite").read_bytes()
     main = read(network, name).main
     random = np.random.default_rng(2)
     inputs = [numbers(tensor, random) for tensor in main.present(main.inputs)]

@@ -19,7 +19,6 @@ from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.ethos_u.constants import Judged, judged
 from mizzen.compiler.ethos_u.constants.surroundings import rational
 from mizzen.compiler.ethos_u.constants.weights import Layer, matched, sums_of, uneven
-from mizzen.cpu.softmax import exponentials
 from mizzen.compiler.ethos_u.inside import Differing, Inside
 from mizzen.compiler.ethos_u.proof import RegionProof
 from mizzen.compiler.ethos_u.regions import OwnCode
@@ -31,6 +30,7 @@ from mizzen.compiler.proof.findings import RegionFindings
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.regions import computed, region_step
 from mizzen.conformance.cases import cases
+from mizzen.cpu.softmax import exponentials
 from mizzen.frontends.tflite.lower import lower_with_state
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.partition import extract
