@@ -4,8 +4,8 @@
     scores = artifact.run(images)
 
 The package root is the public interface: five verbs, `compile`, `load`, `run`, `check` and
-`quantize_file`, with the types that they return. PyTorch's flow is `mizzen.torch`. What the
-simulated NPU computes are the NPU's own integers, bit for bit.
+`quantize_file`, with the types that they return. PyTorch's flow is `mizzen.torch`. The
+simulated NPU computes the NPU's own integers, bit for bit.
 
 The verbs are imported when they are first used, so that `import mizzen` costs nothing: a program
 that loads an artifact does not load a compiler. The root knows no NPU and no file format.

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 
 import pytest
+
+from mizzen.cli.parser import help_texts
 
 from .words import INSTEAD
 
@@ -66,13 +70,31 @@ def test_sentences_are_short(page: Path) -> None:
     assert median(map(words, prose)) <= MEDIAN_WORDS
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_turn_is_used_that_readers_stumbled_over(page: Path) -> None:
-    stumbles = [
+def stumbles(markdown: str) -> list[str]:
+    """Return each turn that readers stumbled over, with what to write instead, and its sentence."""
+    return [
         f"{match[0]!r} ({instead}) in: {text}"
-        for _, block in blocks(page.read_text())
+        for _, block in blocks(markdown)
         for text in sentences(block)
         for pattern, instead in INSTEAD.items()
         for match in re.finditer(pattern, text, re.IGNORECASE)
     ]
-    assert not stumbles, "\n".join(stumbles)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_turn_is_used_that_readers_stumbled_over(page: Path) -> None:
+    found = stumbles(page.read_text())
+    assert not found, "\n".join(found)
+
+
+def test_help_and_generated_pages_use_none_either() -> None:
+    """Those have the texts of options, messages and docstrings that users read."""
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages: dict[str, str] = module.pages()
+    texts = {name: page for name, page in pages.items() if name != "changelog.md"} | help_texts()
+    found = [f"{name}: {each}" for name, text in texts.items() for each in stumbles(text)]
+    assert not found, "\n".join(found)

@@ -1,4 +1,4 @@
-"""What an artifact asks of an NPU family: to read its programs, to execute them, to look at them.
+"""The interface of an NPU family for artifacts: to read, execute and inspect its programs.
 
 A family joins a target's simulator with the files that its programs come in. What executes a
 program asks its family, never which NPU it is for; nothing here can compile.

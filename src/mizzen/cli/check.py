@@ -66,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--linux-sram",
         metavar="BYTES",
         type=size_in_bytes,
-        help="with --linux: region 2 is the board's SRAM of so many bytes, as 384K for KiB",
+        help="with --linux: size of the board's SRAM, which is region 2, as 384K for KiB",
     )
     add_clock_option(parser)
     parser.add_argument(

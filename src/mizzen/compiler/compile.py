@@ -41,9 +41,9 @@ def compile(
     as bytes.
 
     `config` names `vela.ini` files, `arena_cache_size` is in bytes, `ignore_ops` are operator
-    types to keep on the CPU, `target_options` are those of one family of NPUs; `shapes` says what
-    an ONNX network leaves open, as `{"input": (1, 3, 96, 96)}` or `{"batch": 1}`; `on_progress` is
-    called with the seconds gone by once it takes long. The artifact's `report` says what went
+    types to keep on the CPU, `target_options` are those of one family of NPUs. `shapes` sets the
+    open dimensions of an ONNX network: `{"input": (1, 3, 96, 96)}` or `{"batch": 1}`. A long
+    compile calls `on_progress` with the seconds gone by. The artifact's `report` says what went
     where and why; its warnings are Python's too (`mizzen.MizzenWarning`).
 
     Raises E1xx for a file that is not a quantised network, E2xx for a configuration that does not

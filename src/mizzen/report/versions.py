@@ -1,4 +1,4 @@
-"""What versions of networks cost, side by side: models, accelerators, memory modes, artifacts.
+"""The cost of versions of networks, side by side: models, accelerators, memory modes, artifacts.
 
 Written to a file they are a baseline, which later versions are held against (`growths`).
 """

@@ -53,7 +53,7 @@ class Strategy(IntEnum):
 
 
 class Upsample(IntEnum):
-    """What the compute engine puts between the elements of its input."""
+    """The elements that the compute engine inserts between those of its input."""
 
     OFF = 0
     BILINEAR = 1
@@ -69,7 +69,7 @@ class UpsampleEdge(IntEnum):
 
 
 class MceOperation(IntEnum):
-    """What the compute engine computes."""
+    """The operation of the compute engine."""
 
     CONVOLUTION = 0
     DEPTHWISE_CONVOLUTION = 1

@@ -233,7 +233,7 @@ class StandalonePadding:
 
 @dataclass(frozen=True, slots=True)
 class EstimateOnly:
-    """What only a performance estimate can have: its outputs, and why it is no more."""
+    """An operation that only a performance estimate can have: its outputs, and the reason."""
 
     outputs: tuple[TensorInfo, ...]
     reason: str

@@ -349,12 +349,12 @@ def test_what_is_compressed_is_read_as_it_was_written() -> None:
     deep = tensor(SHAPE, FURTHER, 0, format=Format.FCAF_DEEP)
     assert compressed(deep, replace(deep, format=Format.FCAF_WIDE)) == (
         "error[E953]: command 1 CONVERT: input must be read as it was compressed: it is FCAF_WIDE "
-        "of 1x8x8x16, and buffer 5 holds what is FCAF_DEEP of 1x8x8x16\n"
+        "of 1x8x8x16, and buffer 5 holds FCAF_DEEP of 1x8x8x16\n"
         "  at   command at word 47"
     )
     assert compressed(replace(deep, format=Format.NHWCB), deep) == (
         "error[E953]: command 1 CONVERT: input must be read as it was compressed: it is FCAF_DEEP "
-        "of 1x8x8x16, and buffer 5 holds what is not compressed\n"
+        "of 1x8x8x16, and buffer 5 holds uncompressed data\n"
         "  at   command at word 47"
     )
 

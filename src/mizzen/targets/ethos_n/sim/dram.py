@@ -344,10 +344,10 @@ class DramTracker:
         came = None if written is None else (written.format, written.supertensor_shape)
         is_same = came == (record.format, record.supertensor_shape)
         if (written is None and is_compressed(record.format)) or (written and not is_same):
-            said = "not compressed" if written is None else _spoken(written)
+            held = "uncompressed data" if written is None else _spoken(written)
             raise port.fault(
                 "E953", f"must be read as it was compressed: it is {_spoken(record)}, and buffer "
-                f"{record.dram_buffer_id} holds what is {said}"
+                f"{record.dram_buffer_id} holds {held}"
             )  # fmt: skip
 
     def _require_owner(self, port: Port, buffer: Buffer, seen: npt.NDArray[Any]) -> None:

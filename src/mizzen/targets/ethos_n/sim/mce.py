@@ -127,7 +127,7 @@ class DepthwiseSums:
 LARGEST_KERNEL = 9
 """Rows and columns of weights that the compilers make passes of."""
 ACCUMULATOR_LIMIT = 1 << 31
-MOST_BEHIND = 1
+MOST_SPARE = 1
 """Rows or columns after the last ones that the window sees."""
 MOST_WEIGHTS = 1 << 28
 """Weights of a pass beyond which it is not simulated."""
@@ -296,10 +296,10 @@ def _check_edges(where: Where, way: Geometry) -> None:
         ("columns", way.padded_width - way.pad_left - way.width, way.kernel_width, way.pad_left),
     )
     for name, after, kernel, before in edges:
-        if not -MOST_BEHIND <= after < kernel or before >= kernel:
+        if not -MOST_SPARE <= after < kernel or before >= kernel:
             raise where.fault(
                 "E960", f"this output needs {before} {name} of zeros before the input and {after} "
-                f"after it; there must be less than {kernel}, and at most {MOST_BEHIND} left over"
+                f"after it; there must be less than {kernel}, and at most {MOST_SPARE} left over"
             )  # fmt: skip
 
 

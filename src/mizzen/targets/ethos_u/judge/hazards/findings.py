@@ -91,7 +91,7 @@ class Race:
 
 
 class Fault(Enum):
-    """What can be wrong with one access alone."""
+    """The faults of one access alone."""
 
     NEVER_WRITTEN = "E674"
     OUTSIDE = "E675"
