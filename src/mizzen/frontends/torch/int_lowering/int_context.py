@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from mizzen.diagnostics import Origin
-from mizzen.frontends.arrangement.movement import lifted
 from mizzen.frontends.quantized.constants import Constants
 from mizzen.frontends.quantized.groups import Groups
 from mizzen.frontends.quantized.scales import as_target, typed
@@ -295,15 +294,6 @@ class IntCall(Call[Term]):
             return typed(build(*(each(target) for each in emitters)), target)
 
         return Pending(emit, self.shape)
-
-    def whole(self) -> tuple[Value, Value] | None:
-        """Return two operands of 32-bit integers, in one rank; None for others."""
-        given = self["self"].meta["val"]
-        if str(given.dtype) != "torch.int32":
-            return None
-        one, other = (self.as_plain(self[name], DType.INT32) for name in ("self", "other"))
-        rank = max(one.type.rank, other.type.rank)
-        return lifted(self.b, one, rank), lifted(self.b, other, rank)
 
     def as_plain(self, operand: Any, dtype: DType) -> Value:
         """Return an operand, a node or a number, that is of integers of a type."""

@@ -18,7 +18,14 @@ from mizzen.frontends.quantized.functions import function_of, reals_of
 from mizzen.frontends.quantized.scales import as_target, centered
 from mizzen.frontends.quantized.terms import Constant, Pending, Plain, Real, Term
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.int_lowering.int_whole import arithmetic, is_whole
+from mizzen.frontends.torch.int_lowering.int_whole import (
+    arithmetic,
+    is_whole,
+    narrowed,
+    number,
+    type_of,
+    wide_operands,
+)
 from mizzen.frontends.torch.operators import functional_name
 from mizzen.frontends.torch.program import Array, operator_of, tensor_of, without_gradient
 from mizzen.graph import DType, integer_range
@@ -89,22 +96,37 @@ def minimum(call: IntCall) -> Pending | Plain:
 
 
 def _extreme(call: IntCall, kind: str) -> Pending | Plain:
-    integers = call.whole()
-    if integers is not None:
-        return Plain(call.b(kind, *integers))
+    if is_whole(call["self"]):
+        return narrowed(call, call.b(kind, *wide_operands(call, "self", "other")))
     x, y = _operands(call)
 
     return Pending(lambda target: extreme(call.b, kind, x, y, target), call.shape)
 
 
-def clamp(call: IntCall) -> Pending:
+def clamp(call: IntCall) -> Pending | Plain:
     """Clamp to constant bounds: part of the computation that it follows, else one of its own."""
     low, high = _bounds(call)
+    if is_whole(call["self"]):
+        return _clamped(call, low, high)
     term = call.term("self")
     if isinstance(term, Pending):
         return term.clamped(low, high)
     x = call.real("self")
     return Pending(lambda target: as_target(call.b, x, target), call.shape).clamped(low, high)
+
+
+def _clamped(call: IntCall, low: float, high: float) -> Plain:
+    """Clamp whole numbers, which stay whole: 8 and 16 bits at once, 32 bits at either bound."""
+    call.need(is_whole(call.node), "its result is a fraction of whole numbers")
+    b, dtype = call.b, type_of(call["self"])
+    value, (least, most) = call.as_plain(call["self"], dtype), integer_range(dtype)
+    bounds = [int(min(max(bound, least), most)) for bound in (low, high)]
+    if dtype is not DType.INT32:
+        return Plain(b("CLAMP", value, min_val=bounds[0], max_val=bounds[1]))
+    rank = value.type.rank
+    if bounds[0] > least:
+        value = b("MAXIMUM", value, number(call, bounds[0], rank))
+    return Plain(value if bounds[1] == most else b("MINIMUM", value, number(call, bounds[1], rank)))
 
 
 def _operands(call: IntCall) -> tuple[Real, Real]:
@@ -142,9 +164,8 @@ def _number(value: Any, default: float) -> float:
 
 def compare(call: IntCall) -> Plain:
     """Compare two tensors, broadcast."""
-    integers = call.whole()
-    if integers is not None:
-        return Plain(compared(call.b, call.operator, *integers))
+    if is_whole(call["self"]):
+        return Plain(compared(call.b, call.operator, *wide_operands(call, "self", "other")))
     x, y = call.real("self"), call.real("other")
     call.need(
         (x.scale, x.zero_point) == (y.scale, y.zero_point),
@@ -156,9 +177,8 @@ def compare(call: IntCall) -> Plain:
 
 def compare_number(call: IntCall) -> Plain:
     """Compare a tensor with a number: with the first integer on the other side of it."""
-    integers = call.whole()
-    if integers is not None:
-        return Plain(compared(call.b, call.operator, *integers))
+    if is_whole(call["self"]):
+        return Plain(compared(call.b, call.operator, *wide_operands(call, "self", "other")))
     b, x, name = call.b, call.real("self"), call.operator
     low, high = integer_range(x.value.dtype)
     points = np.arange(low, high + 1)

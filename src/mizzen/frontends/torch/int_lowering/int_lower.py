@@ -106,7 +106,7 @@ def _add_inputs(context: Context) -> None:
     ordered = [node for role in (Role.INPUT, Role.STATE) for node in _placeholders(program, role)]
     for node in ordered:
         type = tensor_type(node.meta["val"], context.origin(node))
-        name = program.input_names.get(node.name, node.name)
+        name: str = program.input_names.get(node.name, str(node.name))
         context.terms[node] = Plain(context.graph.add_input(type, name))
     for node in _placeholders(program, Role.CONSTANT):
         if node.users:

@@ -13,6 +13,7 @@ from mizzen.frontends.quantized.reductions import summed
 from mizzen.frontends.quantized.terms import Pending, Target, Term, Wide
 from mizzen.frontends.torch.choice import amax, amin
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
+from mizzen.frontends.torch.int_lowering.int_whole import is_whole, type_of
 from mizzen.frontends.torch.windows import by_tiles, by_windows
 from mizzen.graph import DType, Value
 
@@ -47,8 +48,12 @@ def argmax(call: IntCall) -> Wide:
 
 def _found(call: IntCall, axis: int | None, least: bool) -> Value:
     """Return the index, i32, of the greatest or least, the first of several."""
-    b, x = call.b, call.real("self")
-    value = x.value
+    b, given = call.b, call["self"]
+    if is_whole(given):
+        value = call.as_plain(given, type_of(given))
+        call.need(value.dtype is not DType.INT32, "it is of 32 bits, and TOSA finds among 8 or 16")
+    else:
+        value = call.real("self").value
     if axis is None:
         axis, value = 0, reshape(b, value, (value.type.elements,))
     if least:
