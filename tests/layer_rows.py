@@ -308,6 +308,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_n.timing",
         "mizzen.targets.ethos_n.emit",
     ),
+    "mizzen.embedded": (
+        "mizzen.diagnostics",
+        "mizzen.flatbuffer",
+        "mizzen.targets.ethos_u.machine",
+    ),
     "mizzen.artifact": (
         "mizzen.notebook",
         "mizzen.diagnostics",
@@ -315,6 +320,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.archives",
         "mizzen.flatbuffer",
         "mizzen.isa",
+        "mizzen.embedded",
         "mizzen.report",
         "mizzen.package",
         "mizzen.cpu",
@@ -847,6 +853,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.graph",
         "mizzen.package",
         "mizzen.targets.ethos_u.machine",
+        "mizzen.embedded",
         "mizzen.artifact",
         "mizzen.data",
         "mizzen.export",

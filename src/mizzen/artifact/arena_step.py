@@ -50,7 +50,38 @@ class ArenaStep(NpuStep):
             region: list(_within(self._held[span.block], span))
             for region, span in self.part.shared.items()
         }
-        return self.family.hazards(self.program, Surroundings(held, self.final, self.kept))
+        kept = {place: list(self._done(place)) for place in self.kept}
+        return self.family.hazards(self.program, Surroundings(held, self.final, kept))
+
+    def _done(self, place: int) -> Iterator[Run]:
+        """Return the bytes of an input that it has had so far, as the region sees them.
+
+        Compilers let one operator write a part of a tensor, and a later one the rest. So these are
+        what has been written since the step that gives the tensor, where such a one has.
+        """
+        tensor = self.program.inputs[place]
+        whole = tensor.offset, tensor.offset + tensor.size_bytes
+        span = self.part.shared[tensor.region]
+        written: list[Run] = []
+        step = self._before
+        while step is not None:
+            written += step.own_runs(span.block)
+            if self.inputs[place] in step.outputs:
+                own = _within(_joined(written), span)
+                yield from ((max(a, whole[0]), min(b, whole[1])) for a, b in own
+                            if a < whole[1] and b > whole[0])  # fmt: skip
+                return
+            step = step._before
+        yield whole
+
+    def own_runs(self, block: Block) -> Iterator[Run]:
+        """Return the bytes of a block that the step's program writes."""
+        for region, span in self.part.shared.items():
+            if span.block is block:
+                at = span.offset_bytes
+                yield from (
+                    (start + at, end + at) for start, end in self.hazards.own.get(region, ())
+                )
 
     @cached_property
     def _held(self) -> Mapping[Block, Sequence[Run]]:

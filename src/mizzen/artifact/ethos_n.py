@@ -142,6 +142,11 @@ class Findings:
         """No bytes: a program has its memory for itself."""
         return {}
 
+    @property
+    def own(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """Likewise."""
+        return {}
+
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON-ready data."""
         return {

@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 
 def load(
-    path: str | Path | bytes, accelerator: str | None = None, *, ptd: Sequence[str | Path] = ()
+    path: str | Path | bytes,
+    accelerator: str | None = None,
+    *,
+    ptd: Sequence[str | Path] = (),
+    payload: int | None = None,
 ) -> Artifact:
     """Read an artifact, a file or its bytes: a compiled `.tflite`, one with nothing for an NPU, a
-    `.zip`, `.pte` or `.bpte`, or Vela's raw `.npz`.
+    `.zip`, `.pte` or `.bpte`, or Vela's raw `.npz`; or a C source or an image that has one in it.
 
     accelerator  the configuration that the artifact must be for
     ptd          files of data of an ExecuTorch program; else they are looked for beside it
+    payload      which of the networks in a source or image, where there are several
 
     Raises E1xx for files that are not artifacts or are damaged, E113 for another accelerator, E210
     for one that there is not. Warns of a report beside it that is of other bytes (W315).
@@ -38,7 +43,7 @@ def load(
     artifact = (
         _of_bytes(path)
         if isinstance(path, bytes)
-        else _of_file(Path(path), [Path(each) for each in ptd])
+        else _of_file(Path(path), [Path(each) for each in ptd], payload)
     )
     if accelerator is not None and artifact.accelerator not in (None, accelerator):
         raise fail(
@@ -57,13 +62,13 @@ def _of_bytes(data: bytes) -> Artifact:
     return artifact_of(held.data, name, examples=held.examples)
 
 
-def _of_file(source: Path, ptd: Sequence[Path]) -> Artifact:
+def _of_file(source: Path, ptd: Sequence[Path], payload: int | None) -> Artifact:
     """Read a file with the report beside it. E110 for one that cannot be read."""
     data = read_file(source)
     report = read_sidecar(source, data)
     origins = () if report is None else report.origins
     doubts = tuple(_doubts(source, data)) if report is None else ()
-    held = opened(source, data, ptd)
+    held = opened(source, data, ptd, payload)
     return artifact_of(held.data, source.name, report, origins, doubts, held.examples)
 
 

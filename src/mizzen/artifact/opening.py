@@ -10,6 +10,7 @@ import numpy as np
 
 from mizzen.artifact.interface import Array, Example
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.embedded.search import is_carrier, payloads
 from mizzen.flatbuffer import bpte, ptd
 from mizzen.flatbuffer.pte import DTYPES, is_pte
 from mizzen.flatbuffer.reader import Member, Record, read
@@ -34,16 +35,20 @@ def read_file(path: Path) -> bytes:
         raise fail("E110", f"{path} must be a file that can be read: {error.strerror}") from None
 
 
-def opened(path: Path, data: bytes, beside: Sequence[Path] = ()) -> Opened:
+def opened(
+    path: Path, data: bytes, beside: Sequence[Path] = (), payload: int | None = None
+) -> Opened:
     """Return what a file holds.
 
-    beside  ExecuTorch's files of data; where none is named, those in the folder of a program that
-            needs some
+    beside   ExecuTorch's files of data; where none is named, those in the folder of a program that
+             needs some
+    payload  which of the networks in a C source or an image of firmware
 
-    E101, E102 and E173 for files that are damaged, E110 for one that cannot be read, E201 for data
-    that no ExecuTorch program asks for.
+    E101, E102 and E173 for files that are damaged, E110 for one that cannot be read, E200 for data
+    that no ExecuTorch program asks for, E696 to E698 for a source or image that has no network, or
+    not the one that is asked for.
     """
-    whole = unwrapped(data, path.name)
+    whole = unwrapped(_chosen(data, path.name, payload), path.name)
     if not is_pte(whole.data, path.name):
         _require_none(path, beside)
         return whole
@@ -53,6 +58,38 @@ def opened(path: Path, data: bytes, beside: Sequence[Path] = ()) -> Opened:
 def unwrapped(data: bytes, name: str) -> Opened:
     """Return what a file's bytes hold, without anything beside it. Raises as `opened`."""
     return _bundled(data, name) if data[4:8] == bpte.SCHEMA.identifier else Opened(data)
+
+
+def _chosen(data: bytes, name: str, payload: int | None) -> bytes:
+    """Return the network that is in a file; the file where it is one itself."""
+    if not is_carrier(data, name):
+        if payload is not None:
+            raise fail(
+                "E200",
+                f"the command line is wrong: {name} is a network itself, and has none in it",
+                help="leave out --payload",
+            )
+        return data
+    held = payloads(data, name)
+    if not held:
+        raise fail(
+            "E696",
+            f"{name} must have a network in it, a TFLite file or an ExecuTorch program, and has "
+            "none that is whole",
+            help="give the file that has the bytes of the network; compressed images have to be "
+            "unpacked before",
+        )
+    if payload is None and len(held) == 1:
+        return held[0].data
+    if payload is None or not 0 <= payload < len(held):
+        came = "none is chosen" if payload is None else f"{payload} is none of them"
+        raise fail(
+            "E697",
+            f"one of the {len(held)} networks in {name} must be chosen, 0 to {len(held) - 1}, and "
+            f"{came}",
+            help=f"--payload N; `mizzen inspect {name}` lists them",
+        )
+    return held[payload].data
 
 
 def _require_none(path: Path, beside: Sequence[Path]) -> None:

@@ -112,6 +112,11 @@ class HazardReport(Protocol):
         """The bytes of each region that hold something after the program."""
         ...
 
+    @property
+    def own(self) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """The bytes of each region that the program itself writes."""
+        ...
+
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON-ready data."""
         ...
@@ -232,12 +237,13 @@ class Surroundings:
 
     held   bytes of each region that hold something, as first and one past the last of each run
     final  places, among the program's outputs, of those that no later program completes
-    kept   places, among its inputs, of those that something reads after it
+    kept   places, among its inputs, of those that something reads after it: the bytes that they
+           have had so far, in their regions; others complete the rest
     """
 
     held: Mapping[int, Sequence[tuple[int, int]]]
     final: frozenset[int]
-    kept: frozenset[int]
+    kept: Mapping[int, Sequence[tuple[int, int]]]
 
 
 class NpuFamily(ABC):

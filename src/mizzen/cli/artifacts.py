@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+    from mizzen.embedded.search import Payload
 
 
 def add_data_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option for files beside an artifact."""
+    """Add the options for artifacts that are not a file of their own."""
+    parser.add_argument(
+        "--payload",
+        metavar="N",
+        type=int,
+        help="which network of a C source (.h, .c, .cpp) or an image of firmware (.elf, .bin), as "
+        "`mizzen inspect` numbers them, where it has several",
+    )
     parser.add_argument(
         "--ptd",
         metavar="FILE",
@@ -22,8 +31,21 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def networks_in(options: argparse.Namespace) -> Sequence[Payload]:
+    """Return the networks of a source or image that has several, where none is chosen."""
+    from mizzen.artifact.opening import read_file
+    from mizzen.embedded.search import is_carrier, payloads
+
+    if options.payload is not None:
+        return ()
+    path = Path(options.artifact)
+    data = read_file(path)
+    held = payloads(data, path.name) if is_carrier(data, path.name) else ()
+    return held if len(held) > 1 else ()
+
+
 def load_artifact(options: argparse.Namespace, path: str | Path) -> Artifact:
     """Read the artifact of a verb. Raises as `mizzen.load`."""
     import mizzen
 
-    return mizzen.load(path, options.accelerator_config, ptd=options.ptd)
+    return mizzen.load(path, options.accelerator_config, ptd=options.ptd, payload=options.payload)

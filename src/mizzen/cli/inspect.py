@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mizzen.cli.artifacts import add_data_option, load_artifact
+from mizzen.cli.artifacts import add_data_option, load_artifact, networks_in
 from mizzen.cli.between import between, require_artifact
 from mizzen.cli.configuration import add_system_options
 from mizzen.cli.console import Answer, Console
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.program import ProgramView
     from mizzen.artifact.steps import CpuStep, HostSide
     from mizzen.diagnostics import Diagnostic
+    from mizzen.embedded.search import Payload
 
 SUMMARY = "what an artifact holds: commands, regions, memory map"
 
@@ -71,6 +72,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
 
+    several = networks_in(options)
+    if several:
+        return _networks(options, several, console)
     artifact = load_artifact(options, options.artifact)
     console.note(artifact_text(artifact, width=console.width))
     found = [_looked_at(row, options, console) for row in artifact.subgraphs]
@@ -82,6 +86,22 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
         return Answer(document, text, diagnostics=artifact.doubts, error=stopped[0])
     failures = artifact.hazards if options.hazards else ()
     return Answer(document, text, failures=list(failures), diagnostics=artifact.doubts)
+
+
+def _networks(options: argparse.Namespace, held: Sequence[Payload], console: Console) -> Answer:
+    """List the networks in a source or an image, of which none is chosen."""
+    cells = [
+        (str(place), f"{each.offset:#x}", size(len(each.data)), each.kind.value,
+         each.accelerator or "none", each.symbol or "-")
+        for place, each in enumerate(held)
+    ]  # fmt: skip
+    headings = ("payload", "offset", "size", "kind", "NPU", "symbol")
+    text = table(cells, width=console.width, headings=headings, right=(0, 1, 2))
+    document = {
+        "artifact": options.artifact,
+        "payloads": [each.as_dict() for each in held],
+    }
+    return Answer(document, f"{text}\n\nChoose one\n  --payload N")
 
 
 @dataclass(frozen=True, slots=True)

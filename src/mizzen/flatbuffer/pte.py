@@ -19,7 +19,7 @@ import numpy as np
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.flatbuffer.pte_fields import FIELDS
 from mizzen.flatbuffer.pte_tables import TABLES, UNIONS
-from mizzen.flatbuffer.reader import Record, read
+from mizzen.flatbuffer.reader import Record, extent, read
 from mizzen.flatbuffer.schema import Schema
 from mizzen.flatbuffer.writer import write
 
@@ -89,6 +89,20 @@ class PteFile:
 def is_pte(data: bytes, name: str) -> bool:
     """Whether a file is, or says by its name that it is, an ExecuTorch program."""
     return data[4:8] == SCHEMA.identifier or name.endswith(ENDING)
+
+
+def size_of(data: bytes, file: str) -> int:
+    """Return how many bytes a program has at whose start `data` begins. Raises as `split`."""
+    start, program_bytes = _segments_start(data, file)
+    if program_bytes == len(data):
+        return extent(data, SCHEMA, file)
+    program = read(data[:program_bytes], SCHEMA, file)
+    records: list[Record] = program["segments"] or []
+    ends = [start + record["offset"] + record["size"] for record in records if record["size"]]
+    end = max([program_bytes, *ends])
+    if end > len(data):
+        raise _damaged(file, f"its segments end at byte {end} of {len(data)}")
+    return end
 
 
 def split(data: bytes, file: str) -> PteFile:

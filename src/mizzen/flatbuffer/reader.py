@@ -57,6 +57,18 @@ def read(data: bytes, schema: Schema, file: str) -> Record:
     return reader.table(schema.root, reader.follow(0, root), root)
 
 
+def extent(data: bytes, schema: Schema, file: str) -> int:
+    """Return where a file ends that other bytes follow, up to three bytes late.
+
+    Raises as `read`.
+    """
+    reader = _Reader(data, schema, file)
+    root = (None, schema.root)
+    reader.table(schema.root, reader.follow(0, root), root)
+    end = reader.end + 1  # after a string is a zero
+    return min(len(data), end + -end % 4)
+
+
 Path = tuple[Any, str | int]
 """Where in a file: the place that has it, and a field's name or an element's index there."""
 
@@ -77,6 +89,7 @@ class _Reader:
         self._schema = schema
         self._file = file
         self._budget = len(data) * BUDGET_PER_BYTE
+        self.end = 0
 
     def follow(self, at: int, path: Path) -> int:
         """Follow the offset stored at `at`."""
@@ -201,6 +214,7 @@ class _Reader:
             raise self._damaged(
                 at, path, f"{length} bytes are needed there and the file has {len(self._data)}"
             )
+        self.end = max(self.end, at + length)
 
     def _damaged(self, at: int, path: Path, reason: str) -> MizzenError:
         return fail(

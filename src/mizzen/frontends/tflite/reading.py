@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -74,7 +75,7 @@ def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Mod
         raise not_read(
             data, name, f"{name} must be a TFLite file: bytes 4..8 must be {wanted!r}, not {came!r}"
         )
-    model = _Reading(data, name).model()
+    model = _Reading(data, name, memory_inputs).model()
     for subgraph in model.subgraphs:
         _require_state_apart(model, subgraph)
         _require_order(model, subgraph, memory_inputs)
@@ -83,10 +84,12 @@ def read(data: bytes, name: str, memory_inputs: MemoryInputs = no_memory) -> Mod
 
 
 class _Reading:
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, memory_inputs: MemoryInputs) -> None:
         self._file = data
         self._name = name
         self._record = read_file(data, SCHEMA, name)
+        codes = (record["custom_code"] or "" for record in self._record["operator_codes"] or ())
+        self._is_compiled = any(memory_inputs(code) for code in codes)
         self._buffers = [self._contents(index, record) for index, record in self._rows("buffers")]
         self._record["buffers"] = [{"data": contents} for contents in self._buffers]
         self._codes = [self._code(index, record) for index, record in self._rows("operator_codes")]
@@ -230,10 +233,11 @@ class _Reading:
             shape_signature=_integers(record["shape_signature"]) or None,
             type=TensorType(record["type"]),
             quantization=quantization,
-            data=self._buffers[buffer],
+            data=None,
             variable=record["is_variable"],
         )
         self._require_shape(tensor, path)
+        tensor = replace(tensor, data=self._held(tensor, self._buffers[buffer]))
         self._require_contents(tensor, path)
         return tensor
 
@@ -281,6 +285,18 @@ class _Reading:
         if min(shape, default=0) < 0 or size > MAX_TENSOR_BYTES:
             message = f"{path}.shape must be positive and take at most {MAX_TENSOR_BYTES} bytes"
             raise self._wrong("E106", f"{message}, not {shape} of {tensor.type.name}")
+
+    def _held(
+        self, tensor: Tensor, contents: npt.NDArray[np.uint8] | None
+    ) -> npt.NDArray[np.uint8] | None:
+        """Return a tensor's contents: of a compiled network the first, as its runtimes read them.
+
+        Vela's first core writes shapes of 32 bits with 64.
+        """
+        size = tensor.size_bytes
+        if contents is None or size is None or not self._is_compiled:
+            return contents
+        return contents[:size]
 
     def _require_contents(self, tensor: Tensor, path: str) -> None:
         size = tensor.size_bytes

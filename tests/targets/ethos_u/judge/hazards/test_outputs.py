@@ -100,12 +100,20 @@ def test_an_input_that_is_read_behind_the_program(target: int) -> None:
     program = program_of((IN, OUT, SHAPE), (OUT, target, SHAPE))
     if target + BYTES > OUT:
         program = program_of((IN, OUT, SHAPE), (OUT, target, HALF))
-    kept = Surroundings({1: [(0, SIZE)]}, frozenset((0,)), frozenset((0,)))
+    kept = Surroundings({1: [(0, SIZE)]}, frozenset((0,)), {0: [(0, SIZE)]})
     assert codes(program) == []
-    assert codes(program, replace(kept, kept=frozenset())) == []
+    assert codes(program, replace(kept, kept={})) == []
     (found,) = find_hazards(program, kept).findings
     assert found.diagnostic.render().startswith(
         "error[E598]: OP_POOL: OFM must not write to input 'i256', which is read after the "
         "program, and writes "
     )
     assert found.as_dict()["memory"] == "region 1"
+
+
+def test_an_input_that_several_programs_complete() -> None:
+    """What no program before has written of an input may be written: a concatenation's part."""
+    program = program_of((IN, OUT, SHAPE), (OUT, IN, HALF))
+    done = Surroundings({1: [(0, SIZE)]}, frozenset((0,)), {0: [(IN + BYTES // 2, IN + BYTES)]})
+    assert codes(program, done) == []
+    assert codes(program, replace(done, kept={0: [(IN, IN + 1)]})) == ["E598"]

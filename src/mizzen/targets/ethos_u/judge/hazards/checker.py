@@ -57,6 +57,11 @@ class HazardReport:
         return self.contents.written
 
     @property
+    def own(self) -> Mapping[int, Ranges]:
+        """The bytes of each region that the program itself writes."""
+        return self.contents.own
+
+    @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What was found, for people."""
         return tuple(finding.diagnostic for finding in self.findings)

@@ -15,6 +15,7 @@ from mizzen.targets.ethos_u.judge.hazards.findings import (
     span_of,
 )
 from mizzen.targets.ethos_u.judge.hazards.footprint import Footprint, run
+from mizzen.targets.ethos_u.judge.hazards.intervals import Intervals, of_runs
 from mizzen.targets.ethos_u.judge.hazards.maps import INTERNAL, Kind, MemoryBlock
 from mizzen.targets.ethos_u.judge.hazards.operations import (
     TABLE_MEMORY_BYTES,
@@ -38,12 +39,13 @@ class Surroundings:
 
     held   bytes of each region that hold something, those of its inputs among them
     final  places, among the program's outputs, of those that nothing after it completes
-    kept   places, among its inputs, of those that something reads after it
+    kept   places, among its inputs, of those that something reads after it: the bytes, in the
+           input's region, that they have had from programs before; others complete the rest
     """
 
     held: Mapping[int, Ranges]
     final: frozenset[int]
-    kept: frozenset[int]
+    kept: Mapping[int, Ranges]
 
 
 class Contents:
@@ -67,10 +69,14 @@ class Contents:
         for region, data in program.constants.items():
             self._written[MemoryBlock(Kind.REGION, region)].add(run(0, len(data)))
         self._goes_on = False
-        self._kept: tuple[TensorAddress, ...] = ()
+        self._kept: list[tuple[TensorAddress, Intervals]] = []
+        self._own: defaultdict[MemoryBlock, Written] = defaultdict(Written)
         self._outputs = program.outputs
         if around is not None:
-            self._kept = tuple(program.inputs[index] for index in sorted(around.kept))
+            self._kept = [
+                (program.inputs[place], of_runs(around.kept[place]))
+                for place in sorted(around.kept)
+            ]
             self._outputs = tuple(program.outputs[index] for index in sorted(around.final))
         self._lasting = Outputs(self._outputs)
         if around is None:
@@ -85,11 +91,12 @@ class Contents:
     @property
     def written(self) -> Mapping[int, Ranges]:
         """The bytes of each region that something has written."""
-        return {
-            place.index: tuple(bytes_.runs)
-            for place, written in self._written.items()
-            if place.kind is Kind.REGION and (bytes_ := written.intervals)
-        }
+        return _by_region(self._written)
+
+    @property
+    def own(self) -> Mapping[int, Ranges]:
+        """The bytes of each region that the program itself has written."""
+        return _by_region(self._own)
 
     def execute(self, operation: Operation) -> Iterator[BadAccess | SpoiltInput]:
         """Return the faults of an operation's own accesses, and note what it writes."""
@@ -97,6 +104,7 @@ class Contents:
             yield from self._outside(operation, access)
         for access in operation.writes:
             yield from self._spoilt(operation, access)
+            self._own[access.place].add(access.bytes)
         self._lasting.execute(operation)
         if isinstance(operation, Transfer) and operation.moves is not None:
             self._move(operation, operation.moves)
@@ -137,11 +145,14 @@ class Contents:
             yield BadAccess(Fault.OUTSIDE, operation, access.what, span, size)
 
     def _spoilt(self, operation: Operation, access: Access) -> Iterator[SpoiltInput]:
-        for placement in self._kept:
-            place, kept = _span(placement)
-            if place == access.place and access.bytes.touches(kept):
-                span = span_of(place, access.bytes.intervals & kept.intervals)
-                yield SpoiltInput(placement.name, operation, access.what, span)
+        for placement, kept in self._kept:
+            place, whole = _span(placement)
+            if place == access.place and access.bytes.touches(whole):
+                spoilt = access.bytes.intervals & kept
+                if spoilt:
+                    yield SpoiltInput(
+                        placement.name, operation, access.what, span_of(place, spoilt)
+                    )
 
     def outputs(self) -> Iterator[MissingOutput | SpoiltOutput]:
         """Return the outputs that are not whole at the end of the stream."""
@@ -150,6 +161,14 @@ class Contents:
             if missing := self._written[place].missing(needed):
                 yield MissingOutput(placement.name, span_of(place, missing))
         yield from self._lasting.findings()
+
+
+def _by_region(written: Mapping[MemoryBlock, Written]) -> Mapping[int, Ranges]:
+    return {
+        place.index: tuple(bytes_.runs)
+        for place, held in written.items()
+        if place.kind is Kind.REGION and (bytes_ := held.intervals)
+    }
 
 
 def _span(placement: TensorAddress) -> tuple[MemoryBlock, Footprint]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -109,6 +109,12 @@ def merged(starts: Offsets, ends: Offsets) -> Intervals:
     opens = np.concatenate(([True], starts[1:] > reach[:-1]))
     closes = np.concatenate((opens[1:], [True]))
     return Intervals(starts[opens], reach[closes])
+
+
+def of_runs(runs: Iterable[tuple[int, int]]) -> Intervals:
+    """Make a set of first bytes and ends."""
+    edges = np.array(list(runs), np.int64).reshape(-1, 2)
+    return merged(edges[:, 0], edges[:, 1])
 
 
 def require_sense(runs: int, length: int) -> None:

@@ -80,6 +80,12 @@ class _Operand:
             )
 
 
+SATURATING = {Binary.MUL}
+"""Operations whose 32-bit results saturate. Vela's first core doubles the inverse in a softmax so,
+which reaches 2**31 where one class has all the probability, and TensorFlow Lite's kernel saturates
+there."""
+
+
 class _ElementwiseRun:
     def __init__(self, kernel: ElementwiseKernel, memory: Memory, workspace: Workspace) -> None:
         op = self.op = kernel.operation
@@ -101,6 +107,7 @@ class _ElementwiseRun:
             kernel.table,
             workspace,
             op.where,
+            saturates=op.mode in SATURATING,
         )
         height, width, depth = op.output.shape
         self.images = images_per_block(height * width * depth)

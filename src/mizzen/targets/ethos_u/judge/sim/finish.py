@@ -47,6 +47,7 @@ class Finish:
     scaling      multiplier and shift, or None where the operation does not scale
     bound        largest absolute value the accumulators can have
     table        lookup table, if the function has one
+    saturates    whether 32-bit results end at the ends of their type, where others are a fault
     """
 
     def __init__(
@@ -57,7 +58,10 @@ class Finish:
         table: npt.NDArray[np.uint8] | None,
         workspace: Workspace,
         where: Where,
+        *,
+        saturates: bool = False,
     ) -> None:
+        self._saturates = saturates
         self._dtype = output.fm.dtype
         _, self._width, self._depth = output.shape
         self._clip = output.activation.clip
@@ -111,7 +115,7 @@ class Finish:
         if self._curve:
             values = self._curve(values)
         if self._clip is None:
-            self._check_width(values)
+            self._end_wide(values)
         elif self._is_clipped:
             self._clipped(values, self._clip)
         if self._lookup:
@@ -159,9 +163,11 @@ class Finish:
         np.maximum(values, clip.low, out=values)
         np.minimum(values, clip.high, out=values)
 
-    def _check_width(self, values: Array) -> None:
+    def _end_wide(self, values: Array) -> None:
         info = np.iinfo(self._dtype)
-        if values.size and (values.min() < info.min or values.max() > info.max):
+        if self._saturates:
+            np.clip(values, info.min, info.max, out=values)
+        elif values.size and (values.min() < info.min or values.max() > info.max):
             raise self._overflow(f"a result must fit {info.bits} bits", values)
 
     def _check(self, values: Array, bound: int) -> None:
