@@ -195,3 +195,20 @@ def test_columns_behind_one_another_are_not_written_a_row_late() -> None:
     found = overlap(turned, (6, 12, 16), source, network.tensors, [Layout.NHWC, Layout.NHWC])
     assert found is not None
     assert found.exact_bytes is None
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_is_read_backwards_is_not_written_over(axis: int) -> None:
+    """The last row is read first, so that no distance keeps the writing behind the reading."""
+    network = Network()
+    source = network.tensor((12, 12, 16), Role.INPUT)
+    network.pool(source, PoolingMode.MAX, Kernel())
+    (operation,) = network.operations
+    assert isinstance(operation, Pooling)
+    shape, strides = (12, 12, 16), [12 * 16, 16, 1]
+    start = (shape[axis] - 1) * strides[axis]
+    strides[axis] = -strides[axis]
+    view = Bytes(source, shape, start, (strides[0], strides[1], strides[2]))
+    turned = replace(operation, ifm=replace(operation.ifm, view=view))
+    layouts = [Layout.NHWC, Layout.NHWC]
+    assert overlap(turned, (6, 12, 16), source, network.tensors, layouts) is None

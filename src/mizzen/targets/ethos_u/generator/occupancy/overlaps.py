@@ -152,6 +152,7 @@ def _least(
 
 
 def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _Lines | None:
+    """Return the rows of a map; None where tiles break them or they are read backwards."""
     size = view.dtype.itemsize
     _, width, depth = view.shape
     if isinstance(view.view, Box):
@@ -165,7 +166,7 @@ def _lines(view: Map, tensors: Sequence[Tensor], layouts: Sequence[Layout]) -> _
         layout = view.view.layout
         step, column, brick = view.view.strides_bytes
         start = view.view.offset_bytes
-        if view.view.tiles is not None:
+        if view.view.tiles is not None or min(view.view.strides_bytes) < 0:
             return None
     if layout is Layout.NHCWB16:
         length = (-(-depth // BRICK) - 1) * brick + (width - 1) * column + BRICK * size
