@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INDEX = "index.md"
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-SENTENCE = re.compile(r".*?[.:](?= |$)")
+SENTENCE = re.compile(r".*?(?:\.(?= |$)|:$)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -7,9 +7,10 @@ from .toy import TOY
 PAGE = """\
 # Commands of Toy
 
-The key is the low end of word 0. Bits are counted in their word; a field in several places has its
-most significant bits first. Values are what you read and write: sizes, not sizes minus one. Bits
-without a field must be zero.
+These are all commands, with their fields and the meaning of each. The key is the low end of word 0.
+Bits are counted in their word; a field in several places has its most significant bits first.
+Values are those that you read and write: sizes, not sizes minus one. Bits without a field must be
+zero.
 
 | Key | Command | Field | Bits | Values | Meaning |
 |---|---|---|---|---|---|
