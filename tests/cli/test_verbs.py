@@ -21,8 +21,8 @@ from mizzen.artifact.steps import NpuStep
 
 Run = Callable[..., tuple[int, str, str]]
 EXECUTED = "  run          64 inferences, executed\n"
-NOT_KNOWN = "  not known    whether weights, scales and tables are the network's: compare\n" + (
-    " " * 15 + "MODEL --artifact says; whether other inputs overflow: run says\n"
+NOT_KNOWN = "  not checked  weights, scales and tables against the network (compare MODEL\n" + (
+    " " * 15 + "--artifact); overflow on other inputs (run)\n"
 )
 
 

@@ -264,7 +264,7 @@ def _artifact_text(
         ended = "executed" if checked.fault is None else "stopped by a fault"
         facts += [("run", f"{count(checked.inferences, 'inference')}, {ended}")]
     if checked.steps:
-        facts += [("not known", "; ".join(NOT_KNOWN))]
+        facts += [("not checked", "; ".join(NOT_KNOWN))]
     if fit is not None:
         facts += [("board", f"{fit.board.title}, {fit.memory_mode}"), *_needs(fit)]
     if linux is not None:

@@ -31,10 +31,10 @@ INPUTS_FOR_ONE = 4
 """Inputs for one of a proof: a wrong number shows with any, an overflow with some."""
 
 NOT_KNOWN = (
-    "whether weights, scales and tables are the network's: compare MODEL --artifact says",
-    "whether other inputs overflow: run says",
+    "weights, scales and tables against the network (compare MODEL --artifact)",
+    "overflow on other inputs (run)",
 )
-"""What the file alone cannot tell."""
+"""What the file alone does not show."""
 
 
 @dataclass(frozen=True, slots=True)
