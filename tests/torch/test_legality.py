@@ -15,7 +15,7 @@ from mizzen.diagnostics import MizzenError
 from mizzen.frontends import tosa as frontend
 from mizzen.partition import Device
 from mizzen.quantize import get_symmetric_a16w8_quantization_config
-from mizzen.torch import EthosUCompileSpec, EthosUPartitioner, compile_converted
+from mizzen.torch import EthosUCompileSpec, EthosUPartitioner, compile, compile_converted
 from mizzen.torch.lowering import to_tosa
 
 Build = Callable[..., Any]
@@ -162,10 +162,13 @@ class _While(nn.Module):
 
 
 def test_a_loop_is_refused_with_what_may_be_done_about_loops() -> None:
-    """Before anything is said of quantisation, which cannot help."""
+    """Before anything is said of quantisation, which cannot help, and before it is tried."""
     exported = torch.export.export(_While().eval(), (torch.ones(1, 3),))
+    with pytest.raises(MizzenError) as tried:
+        compile(_While().eval(), (torch.ones(1, 3),), U55)
     with pytest.raises(MizzenError) as caught:
         compile_converted(exported, U55, name="loop")
+    assert tried.value.diagnostic.message == caught.value.diagnostic.message
     assert caught.value.diagnostic.code == "E161"
     assert caught.value.diagnostic.message == (
         "control flow that depends on data, while_loop, must not be in the program"

@@ -462,29 +462,6 @@ def test_instance_norm_is_on_the_npu(built: Build) -> None:
     assert network.steps_off() <= 1
 
 
-def _more(x: torch.Tensor) -> torch.Tensor:
-    return x + 1.0
-
-
-def _less(x: torch.Tensor) -> torch.Tensor:
-    return x - 1.0
-
-
-class _Cond(nn.Module):
-    """Branches on its data."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(x.sum() > 0, _more, _less, (x,))  # pyright: ignore[reportUnknownMemberType] untyped
-
-
-def test_control_flow_is_refused_with_its_place() -> None:
-    """By E161 or by the quantizer, never by a crash in a pass."""
-    with pytest.raises(MizzenError) as caught:
-        compile(_Cond().eval(), (_image(),), U55)
-    assert caught.value.diagnostic.code.startswith("E")
-    assert "cond" in str(caught.value)
-
-
 class _TopK(nn.Module):
     """Sorts what a convolution gives."""
 

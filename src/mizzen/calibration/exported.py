@@ -95,7 +95,7 @@ class ExportedSource:
         title = Path(self.name).stem
         with capture_lock():
             program = export(self._module, self._call(self._example), title)
-            result, missing = converted(program, calls, quantizer)
+            result, missing = converted(program, calls, quantizer, title)
         data = _saved(export(result, calls[0], title))
         floating = tuple(
             FloatOperator(index, node.operator, node.origin.name or "")

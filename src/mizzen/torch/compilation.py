@@ -22,7 +22,6 @@ from mizzen.compiler.torch.placement import Checks, lowered_program, place, requ
 from mizzen.diagnostics import Diagnostic, ProgressCallback, Severity, warn
 from mizzen.files import write_files
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered
-from mizzen.frontends.torch.program import require_no_control_flow
 from mizzen.package import tosa
 from mizzen.quantize import require_torch
 from mizzen.torch.calibration import calls_of
@@ -143,10 +142,9 @@ def compile(
     calls = [example] if calibration is None else list(calls_of(example, calibration))
     with capture_lock():
         program = program_of(module, example, title)
-        require_no_control_flow(program.graph.nodes, title)
         quantizer = EthosUQuantizer(asked.accelerator_name)
         quantizer.set_global(quantization or get_symmetric_quantization_config())
-        result, missing = converted(program, calls, quantizer)
+        result, missing = converted(program, calls, quantizer, title)
     artifact = compile_lowered(export(result, example, title), chosen,
                                name=title, on_progress=on_progress)  # fmt: skip
     if artifact.report is not None:

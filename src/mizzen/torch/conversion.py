@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mizzen.compiler.torch.call import Call
 from mizzen.diagnostics import Diagnostic
-from mizzen.frontends.torch.program import explicit
+from mizzen.frontends.torch.program import explicit, require_no_control_flow
 from mizzen.quantize import without_import_messages
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def converted(
-    program: ExportedProgram, calls: Sequence[Call], quantizer: EthosUQuantizer
+    program: ExportedProgram, calls: Sequence[Call], quantizer: EthosUQuantizer, title: str
 ) -> tuple[torch.nn.Module, list[Diagnostic]]:
-    """Return the quantised model, and what of its calibration was not enough."""
+    """Return the quantised model, and what of its calibration was not enough. E161 for a loop."""
     import torch
 
     with without_import_messages():
@@ -32,6 +32,7 @@ def converted(
 
     module = explicit(program).module(check_guards=False)
     inline_regions(module)
+    require_no_control_flow(module.graph.nodes, title)
     normalize_functional(module)
     hold_weights(module)
     prepared = prepare_pt2e(module, quantizer)
