@@ -94,7 +94,7 @@ def _accelerators() -> SupportTable:
 def _defaults() -> SupportTable:
     rows = tuple((arch.value, row.system_config, row.memory_mode) for arch, row in TRAITS.items())
     headings = ("NPU", "system configuration", "memory mode")
-    return SupportTable("Taken when not asked for", headings, rows)
+    return SupportTable("Defaults", headings, rows)
 
 
 def _operators(operators: dict[str, tuple[str, ...]]) -> Iterator[SupportText]:
