@@ -20,7 +20,7 @@ import yaml
 import mizzen
 from mizzen.analysis.doctor import Cause, doctor
 from mizzen.boards import find_board
-from mizzen.emulate import Core, Options, emulate
+from mizzen.emulate import Core, EmulationResult, Options, emulate
 from mizzen.export import Request, c_project
 from mizzen.package.firmware import write_project
 
@@ -77,7 +77,7 @@ def workspace() -> Path:
     return Path(WORKSPACE)
 
 
-def built(folder: Path, project: Path) -> Path:
+def built(folder: Path, project: Path, *options: str) -> Path:
     """Build the sample, and return the image."""
     top = workspace()
     compiler = shutil.which("arm-none-eabi-gcc") or ""
@@ -94,6 +94,7 @@ def built(folder: Path, project: Path) -> Path:
     configure = [
         "cmake", "-GNinja", "-B", folder, "-S", SAMPLE, "-DBOARD=mps3/an547",
         f"-DZEPHYR_MODULES={';'.join(map(str, modules))}", f"-DMIZZEN_PROJECT={project}",
+        *options,
     ]  # fmt: skip
     for command in (configure, ["ninja", "-C", folder]):
         words = list(map(str, command))
@@ -102,21 +103,40 @@ def built(folder: Path, project: Path) -> Path:
     return folder / "zephyr" / "zephyr.elf"
 
 
-def test_zephyrs_driver_runs_a_network_and_its_log_is_understood(tmp_path: Path) -> None:
-    workspace()
-    artifact = mizzen.compile(DIGITS / "digits.tflite", "ethos-u55-128", prove="off")
+def exported(accelerator: str, folder: Path) -> mizzen.Artifact:
+    artifact = mizzen.compile(DIGITS / "digits.tflite", accelerator, prove="off")
     (info,) = artifact.inputs
     images = np.load(DIGITS / "images.npy")[:3].reshape(-1, *info.shape[1:])
     request = Request(find_board("corstone300"), inputs=[images])
-    write_project(c_project(artifact, request).files, tmp_path / "net")
-    image = built(tmp_path / "build", tmp_path / "net")
-    (tmp_path / "an547.toml").write_text(BOARD)
-    board = str(tmp_path / "an547.toml")
+    write_project(c_project(artifact, request).files, folder)
+    return artifact
+
+
+def run(image: Path, accelerator: str, folder: Path) -> EmulationResult:
+    (folder / "an547.toml").write_text(BOARD)
     options = replace(Options(), core=Core.M55, seconds=10.0)
-    result = emulate(image, board, "ethos-u55-128", options)
+    return emulate(image, str(folder / "an547.toml"), accelerator, options)
+
+
+def test_zephyrs_driver_runs_a_network_and_its_log_is_understood(tmp_path: Path) -> None:
+    workspace()
+    artifact = exported("ethos-u55-128", tmp_path / "net")
+    image = built(tmp_path / "build", tmp_path / "net")
+    result = run(image, "ethos-u55-128", tmp_path)
     assert "mizzen: ok" in result.output
     assert result.invocation_count == 3
-    refused = emulate(image, board, "ethos-u55-256", options)
-    verdicts = doctor(artifact, log=refused.output).verdicts
+    verdicts = doctor(artifact, log=run(image, "ethos-u55-256", tmp_path).output).verdicts
     assert [verdict.cause for verdict in verdicts] == [Cause.OTHER_SIZE]
     assert verdicts[0].advice == "compile the network with --accelerator-config ethos-u55-256"
+
+
+def test_a_driver_that_is_built_for_another_product(tmp_path: Path) -> None:
+    workspace()
+    exported("ethos-u65-256", tmp_path / "net")
+    wrong = built(tmp_path / "wrong", tmp_path / "net")
+    verdict = doctor(log=run(wrong, "ethos-u65-256", tmp_path).output).verdicts[0]
+    assert verdict.cause is Cause.DRIVER_PRODUCT
+    assert "-DETHOSU_TARGET_NPU_CONFIG" in verdict.advice
+    option = "-DETHOSU_TARGET_NPU_CONFIG=ethos-u65-256"
+    right = built(tmp_path / "right", tmp_path / "net", "-DCONFIG_ARM_ETHOS_U65_256=y", option)
+    assert "mizzen: ok" in run(right, "ethos-u65-256", tmp_path).output

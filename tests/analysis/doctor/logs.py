@@ -239,6 +239,14 @@ E: Failed to initialize Ethos-U device (ethosu_driver.c:438)
         "heap-empty",
     ),
     PastedLog(
+        "a driver of another product",
+        """E: Failed to initialize device. Driver has not been compiled for this product \
+(ethosu_device_u55_u65.c:89)
+E: Failed to initialize Ethos-U device (ethosu_driver.c:438)
+*** Booting Zephyr OS build afc1c5bfe1d2 ***""",
+        "driver-for-another-product",
+    ),
+    PastedLog(
         "a stream that cannot be parsed",
         """E: NPU error(s) occured during inference. (ethosu_driver.c:578)
 E: NPU status=0x00000010, qread=0, cmd_end_reached=0 (ethosu_device_u55_u65.c:198)
