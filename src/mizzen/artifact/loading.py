@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.interface import Example, Origins
+from mizzen.artifact.interface import Example, Origins, TensorInfo
 from mizzen.artifact.opening import opened, read_file, unwrapped
 from mizzen.artifact.reading import contents_from
 from mizzen.artifact.saving import own_ending
@@ -43,7 +45,7 @@ def load(
     artifact = (
         _of_bytes(path)
         if isinstance(path, bytes)
-        else _of_file(Path(path), [Path(each) for each in ptd], payload)
+        else _of_file(Path(path), accelerator, [Path(each) for each in ptd], payload)
     )
     if accelerator is not None and artifact.accelerator not in (None, accelerator):
         raise fail(
@@ -62,14 +64,53 @@ def _of_bytes(data: bytes) -> Artifact:
     return artifact_of(held.data, name, examples=held.examples)
 
 
-def _of_file(source: Path, ptd: Sequence[Path], payload: int | None) -> Artifact:
+def _of_file(
+    source: Path, accelerator: str | None, ptd: Sequence[Path], payload: int | None
+) -> Artifact:
     """Read a file with the report beside it. E110 for one that cannot be read."""
+    from mizzen.artifact.streams import is_mesa
+
     data = read_file(source)
+    if is_mesa(data):
+        return load_stream(source, accelerator, {})
     report = read_sidecar(source, data)
     origins = () if report is None else report.origins
     doubts = tuple(_doubts(source, data)) if report is None else ()
     held = opened(source, data, ptd, payload)
     return artifact_of(held.data, source.name, report, origins, doubts, held.examples)
+
+
+def load_stream(
+    path: str | Path,
+    accelerator: str | None,
+    regions: Mapping[int, bytes | int],
+    expected: Mapping[int, bytes] | None = None,
+) -> Artifact:
+    """Read a command stream that has no network around it, or what Mesa serialises.
+
+    regions   what each region starts with, or its size
+    expected  what regions hold after it, which makes an example of the artifact
+
+    Raises as `mizzen.artifact.streams.archive_of`.
+    """
+    from mizzen.artifact.streams import archive_of
+
+    source = Path(path)
+    data = archive_of(read_file(source), source.name, accelerator, regions)
+    artifact = artifact_of(data, source.name)
+    started = [regions.get(_region_of(info)) for info in artifact.inputs]
+    inputs = tuple(np.frombuffer(part, np.uint8) for part in started if isinstance(part, bytes))
+    if len(inputs) != len(artifact.inputs) or not inputs:
+        return artifact
+    wanted = [(expected or {}).get(_region_of(info)) for info in artifact.outputs]
+    outputs = tuple(np.frombuffer(part, np.uint8) for part in wanted if part is not None)
+    return artifact_of(data, source.name, examples=(Example(inputs, outputs),))
+
+
+def _region_of(info: TensorInfo) -> int:
+    """Return the region that an input or output is, as a whole; -1 for another tensor."""
+    number = info.name.removeprefix("region_")
+    return int(number) if number.isdecimal() and number != info.name else -1
 
 
 def artifact_of(

@@ -30,13 +30,39 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
         "(default: those .ptd files beside the program that have what it needs)",
     )
 
+    parser.add_argument(
+        "--region",
+        metavar="N=FILE|BYTES",
+        action="append",
+        type=_region,
+        default=[],
+        help="ARTIFACT is a bare command stream, with or without a driver's head, or what Mesa "
+        "serialises: what region N starts with, or its size; needs --accelerator-config unless "
+        "the head names the NPU",
+    )
+    parser.add_argument(
+        "--expect",
+        metavar="N=FILE",
+        action="append",
+        type=_region,
+        default=[],
+        help="what region N of a bare stream holds after it: run and check compare",
+    )
+
+
+def _region(word: str) -> tuple[int, str]:
+    number, _, value = word.partition("=")
+    if not number.isdecimal() or not value:
+        raise argparse.ArgumentTypeError(f"must be N=FILE or N=BYTES, not {word!r}")
+    return int(number), value
+
 
 def networks_in(options: argparse.Namespace) -> Sequence[Payload]:
     """Return the networks of a source or image that has several, where none is chosen."""
     from mizzen.artifact.opening import read_file
     from mizzen.embedded.search import is_carrier, payloads
 
-    if options.payload is not None:
+    if options.payload is not None or options.region:
         return ()
     path = Path(options.artifact)
     data = read_file(path)
@@ -47,5 +73,14 @@ def networks_in(options: argparse.Namespace) -> Sequence[Payload]:
 def load_artifact(options: argparse.Namespace, path: str | Path) -> Artifact:
     """Read the artifact of a verb. Raises as `mizzen.load`."""
     import mizzen
+    from mizzen.artifact.loading import load_stream
+    from mizzen.artifact.opening import read_file
 
+    if options.region:
+        regions = {
+            number: int(value) if value.isdecimal() else read_file(Path(value))
+            for number, value in options.region
+        }
+        expected = {number: read_file(Path(value)) for number, value in options.expect}
+        return load_stream(path, options.accelerator_config, regions, expected)
     return mizzen.load(path, options.accelerator_config, ptd=options.ptd, payload=options.payload)

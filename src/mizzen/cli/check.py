@@ -53,6 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_data_option(parser)
     parser.add_argument(
         "--artifact",
+        "--commands",
         metavar="ARTIFACT",
         help="instead of a model: an artifact by any compiler, a .tflite, .zip, .pte or Vela's raw"
         " .npz; checked for hazards and damaged constants, and run on a few inputs",

@@ -90,9 +90,14 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
     use_one_thread()
     artifact = _network(options, console)
-    if isinstance(artifact, Artifact) and artifact.examples and not options.input:
+    examples = artifact.examples if isinstance(artifact, Artifact) and not options.input else ()
+    if isinstance(artifact, Artifact) and any(each.expected for each in examples):
         return _examples(options, artifact, console)
-    arrays = read_inputs(options.input, artifact.inputs, console.note, forms_of(options))
+    arrays = (
+        list(examples[0].inputs)
+        if examples
+        else read_inputs(options.input, artifact.inputs, console.note, forms_of(options))
+    )
     if options.strict:
         with console.progress(f"looking for hazards in {options.artifact}"):
             failures = artifact.hazards

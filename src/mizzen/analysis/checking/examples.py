@@ -61,6 +61,8 @@ class OutputOfExample:
 def compare_examples(artifact: Artifact) -> Iterator[OutputOfExample]:
     """Run every example. E695 for one that does not fit the artifact, E6xx and E7xx for faults."""
     for place, example in enumerate(artifact.examples):
+        if not example.expected:
+            continue
         _require_fit(artifact, place)
         results = artifact.run(*example.inputs)
         outputs = results if isinstance(results, tuple) else (results,)

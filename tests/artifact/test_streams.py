@@ -1,0 +1,156 @@
+"""Command streams without a network: bare words, a payload, the file of Mesa; their memory."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.analysis.checking.artifacts import check_artifact
+from mizzen.artifact.loading import load_stream
+from mizzen.artifact.steps import NpuStep
+from mizzen.artifact.streams import is_mesa
+from mizzen.cli.main import main
+from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.machine import driver
+from mizzen.targets.ethos_u.machine.program import Program
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+ACCELERATORS = ("ethos-u55-64", "ethos-u65-256", "ethos-u85-256")
+
+
+@dataclass(frozen=True, eq=False)
+class Bare:
+    """A compiled network taken apart: its files, and what memory holds before and after it."""
+
+    program: Program
+    before: bytes
+    after: bytes
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        constants = self.program.constants[0].tobytes()
+        contents = {
+            "commands": self.program.words.tobytes(),
+            "coefs": constants,
+            "before": self.before,
+            "after": self.after,
+        }
+        paths = {name: folder / f"{name}.bin" for name in contents}
+        for name, path in paths.items():
+            path.write_bytes(contents[name])
+        return paths
+
+
+@cache
+def bare(accelerator: str) -> Bare:
+    compiled = mizzen.compile(DIGITS / "digits.tflite", accelerator, prove="off")
+    (step,) = compiled.steps
+    assert isinstance(step, NpuStep)
+    program = step.program
+    memory = np.zeros((1, program.region_bytes[1]), np.uint8)
+    place = program.inputs[0]
+    image = np.load(DIGITS / "images.npy")[0].astype(np.int8).reshape(-1).view(np.uint8)
+    memory[0, place.offset : place.offset + place.size_bytes] = image
+    before = memory.tobytes()
+    staged = {2: size for region, size in program.region_bytes.items() if region == 2}
+    fast = {region: np.zeros((1, size), np.uint8) for region, size in staged.items()}
+    step.simulator.run_in({1: memory, **fast}, 1)
+    return Bare(program, before, memory.tobytes())
+
+
+def mesa(one: Bare) -> bytes:
+    """The file as Mesa lays it out."""
+    places = (one.program.inputs[0], one.program.outputs[0])
+    table = b"".join(
+        struct.pack("<3I", 7 + index, place.offset, place.size_bytes)
+        for index, place in enumerate(places)
+    )
+    words, coefs = one.program.words.tobytes(), one.program.constants[0].tobytes()
+    sizes = struct.pack("<4Q", len(words), len(coefs), one.program.region_bytes[1], len(table))
+    return sizes + table + words + coefs
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS)
+def test_bare_words_give_what_the_network_gives(accelerator: str, tmp_path: Path) -> None:
+    one = bare(accelerator)
+    paths = one.files(tmp_path)
+    memory = ["--region", f"0={paths['coefs']}", "--region", f"1={paths['before']}"]
+    asked = [*memory, "--accelerator-config", accelerator, "--expect", f"1={paths['after']}"]
+    assert main(["check", "--commands", str(paths["commands"]), *asked]) == 0
+    assert main(["run", str(paths["commands"]), *asked]) == 0
+    assert main(["inspect", str(paths["commands"]), *asked[:-2]]) == 0
+    paths["after"].write_bytes(bytes(len(one.after)))
+    assert main(["run", str(paths["commands"]), *asked]) == 1
+
+
+def test_a_head_names_the_npu(tmp_path: Path) -> None:
+    one = bare("ethos-u55-64")
+    path = tmp_path / "payload.bin"
+    path.write_bytes(driver.build(one.program.words, one.program.hardware))
+    regions = {0: one.program.constants[0].tobytes(), 1: one.before}
+    artifact = load_stream(path, None, regions)
+    assert artifact.accelerator == "ethos-u55-64"
+    result = artifact.run(np.frombuffer(one.before, np.uint8))
+    assert isinstance(result, np.ndarray)
+    assert result.tobytes() == one.after
+
+
+def test_a_size_is_memory_that_holds_nothing(tmp_path: Path) -> None:
+    one = bare("ethos-u55-64")
+    path = one.files(tmp_path)["commands"]
+    regions = {0: one.program.constants[0].tobytes(), 1: len(one.before)}
+    codes = {finding.code for finding in
+             check_artifact(load_stream(path, "ethos-u55-64", regions)).findings}  # fmt: skip
+    assert codes == {"E674"}
+
+
+@pytest.mark.parametrize("accelerator", ACCELERATORS[1:])
+def test_the_file_of_mesa_names_its_tensors(accelerator: str, tmp_path: Path) -> None:
+    one = bare(accelerator)
+    path = tmp_path / "net.bin"
+    path.write_bytes(mesa(one))
+    assert is_mesa(path.read_bytes())
+    artifact = mizzen.load(path, accelerator)
+    names = {info.name for info in (*artifact.inputs, *artifact.outputs)}
+    assert names == {"tensor_7", "tensor_8"}
+
+
+def refusal(path: Path, accelerator: str | None) -> str:
+    with pytest.raises(MizzenError) as caught:
+        load_stream(path, accelerator, {1: 64})
+    return str(caught.value)
+
+
+def test_refusals(tmp_path: Path) -> None:
+    path = tmp_path / "commands.bin"
+    path.write_bytes(bytes(8))
+    assert refusal(path, None).startswith(
+        "error[E699]: commands.bin does not say which NPU it is for, and one must be named: "
+        "ethos-u55-32, "
+    )
+    path.write_bytes(bytes(7))
+    assert refusal(path, "ethos-u65-256") == (
+        "error[E699]: commands.bin must be a stream of words of 4 bytes, and has 7 bytes\n"
+        "  help give the commands alone, or Mesa's file as it serialised it"
+    )
+
+
+def test_damaged_files_end_in_an_error(tmp_path: Path) -> None:
+    one = bare("ethos-u65-256")
+    data = mesa(one)
+    path = tmp_path / "net.bin"
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        changed = bytearray(data)
+        for at in rng.integers(0, len(data), 4):
+            changed[at] = int(rng.integers(256))
+        path.write_bytes(changed)
+        try:
+            check_artifact(load_stream(path, "ethos-u65-256", {2: 1 << 16}))
+        except MizzenError:
+            continue
