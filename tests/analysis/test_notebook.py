@@ -37,7 +37,7 @@ REPORTS: dict[str, tuple[Any, str]] = {
     "evaluation": (
         Evaluation("net_vela.tflite", NAMES, "data.npz", 10, 10, (Metric("top1", 0.9),),
                    Confusion(("cat", "dog"), ((5, 0), (1, 4))), ("3",), 1, None, 0.1),
-        "Labels (rows) and what came (columns)",
+        "Labels (rows) and outputs (columns)",
     ),
     "tuning": (
         TuningReport("net.tflite", CONFIGURATION, Objective.CYCLES, None, BASE,

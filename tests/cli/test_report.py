@@ -82,7 +82,7 @@ def test_an_evaluation_is_a_section(here: Path, run: Run) -> None:
     assert status == 0
     html = (here / "digits.html").read_text()
     assert "Accuracy</h2>" in html
-    assert "Labels (rows) and what came (columns)" in html
+    assert "Labels (rows) and outputs (columns)" in html
 
 
 def test_what_is_no_evaluation_is_refused(here: Path, run: Run) -> None:

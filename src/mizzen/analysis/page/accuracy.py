@@ -29,7 +29,7 @@ def evaluation_blocks(evaluation: Mapping[str, Any]) -> Iterator[Block]:
     if evaluation.get("mistakes"):
         names = tuple((str(name),) for name in evaluation["mistakes"])
         yield Table(
-            f"Samples whose label did not come, the first of {evaluation['wrong']:,}",
+            f"Samples with a wrong answer, the first of {evaluation['wrong']:,}",
             ("sample",),
             names,
         )
@@ -51,4 +51,4 @@ def _confusion(confusion: Mapping[str, Any]) -> Table:
     lines = tuple(
         (name, *counts) for name, counts in zip(classes, confusion["counts"], strict=True)
     )
-    return Table("Labels (rows) and what came (columns)", ("label", *classes), lines)
+    return Table("Labels (rows) and outputs (columns)", ("label", *classes), lines)

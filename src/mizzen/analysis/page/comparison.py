@@ -36,9 +36,7 @@ def comparison_page(comparison: Comparison) -> Page:
         wide=frozenset({7}),
     )
     title = f"{comparison.model} on {accelerator}, beside {comparison.reference}"
-    summary = (
-        "What the NPU computes is what the model means." if comparison.holds else "It differs."
-    )
+    summary = "The NPU computes exactly what the model does." if comparison.holds else "It differs."
     return Page(title, summary, (Section("Comparison", (outputs, layers)),), (figures,))
 
 

@@ -54,8 +54,7 @@ def proof(findings: Findings) -> Section:
     """Return the section: what was executed, and what came of it."""
     report = findings.compilation
     if report is None or not report.proof.is_told:
-        text = "Nothing was proved when this was compiled, or what was is not known: its report "
-        return Section("Proof", (Note(text + "says nothing."),))
+        return Section("Proof", (Note("No proof is known: the compile's report has none."),))
     return Section("Proof", tuple(_proof(report.proof)))
 
 

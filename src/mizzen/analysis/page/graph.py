@@ -31,10 +31,10 @@ def network(findings: Findings) -> Section:
         for place, placement in enumerate(report.placements)
     )
     text = f"{count(len(report.on_npu), 'operator')} on the NPU (N), {len(report.on_cpu):,} on the "
-    text += "CPU (C). A line leads down to what takes a result."
+    text += "CPU (C). A line leads down to the reader of a result."
     text += " The bar in a box is its share of the time." if shares else ""
     if len(boxes) > 1 and not any(box.after for box in boxes):
-        text += " Which results they take is not known of this artifact: compile it again."
+        text += " The inputs of each are not known for this artifact: compile it again."
     return Section("Network", (Graph("Operators of the model", text, boxes, LEGEND),))
 
 
@@ -56,10 +56,8 @@ def _in_order(cost: CostReport) -> Graph:
         )
         for place, operation in enumerate(shown)
     )
-    text = (
-        "The model's operators are not known: these are the artifact's operations but transfers. "
-    )
-    text += "A line leads to the next that is executed, not to what takes a result."
+    text = "The model's operators are not known: these are the artifact's operations without transfers. "
+    text += "A line leads to the next operation, not to the reader of a result."
     return Graph("Operations of the artifact", text, boxes, LEGEND)
 
 

@@ -11,7 +11,7 @@ from mizzen.report.memory import Allocation, AreaUse, MemoryReport
 from mizzen.report.page import Block, Facts, Note, Occupancy, Piece, Section, Table
 from mizzen.report.words import exact_size, memory_name, short_name, size
 
-MISSING = "What lies in memory when is not known of this artifact."
+MISSING = "The contents of memory over time are not known of this artifact."
 
 
 def memory(findings: Findings) -> Section:
@@ -56,7 +56,7 @@ def _area(report: MemoryReport, area: AreaUse, shown: frozenset[int]) -> Iterato
     how = "" if by_address else " No addresses are decided: tensors are stacked by size."
     yield Occupancy(
         f"{name[:1].upper()}{name[1:]} over time",
-        f"{exact_size(area.used_bytes)} must be there. The {peak} is marked.{how}",
+        f"{exact_size(area.used_bytes)} are needed. The {peak} is marked.{how}",
         len(report.operations),
         "operations",
         tuple(_pieces(allocations, by_address, shown)),
@@ -119,7 +119,7 @@ def _at_peak(allocations: Sequence[Allocation], area: AreaUse, name: str) -> Tab
 
 def _allocations(report: MemoryReport) -> Table:
     return Table(
-        "Everything that lies in memory; operations are those of the table of operations",
+        "All tensors in memory; operations are those of the table of operations",
         ("tensor", "use", "memory", "area", "bytes", "address", "from", "to"),
         tuple(_row(allocation) for allocation in report.allocations),
         wide=frozenset({0}),
