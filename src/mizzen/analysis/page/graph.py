@@ -56,8 +56,8 @@ def _in_order(cost: CostReport) -> Graph:
         )
         for place, operation in enumerate(shown)
     )
-    text = "The model's operators are not known: these are the artifact's operations without transfers. "
-    text += "A line leads to the next operation, not to the reader of a result."
+    text = "The model's operators are not known: these are the artifact's operations without "
+    text += "transfers. A line leads to the next operation, not to the reader of a result."
     return Graph("Operations of the artifact", text, boxes, LEGEND)
 
 
