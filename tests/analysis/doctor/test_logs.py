@@ -7,7 +7,7 @@ import pytest
 from mizzen.analysis.doctor import doctor
 from mizzen.analysis.doctor.causes import TEXTS as CAUSE_TEXTS
 from mizzen.analysis.doctor.causes import Cause
-from mizzen.analysis.doctor.log import LONGEST_LINE, read_log
+from mizzen.analysis.doctor.log import KEPT_SIGHTINGS, LONGEST_LINE, read_log
 from mizzen.analysis.doctor.messages import MESSAGES
 
 from .logs import PASTED, RECORDED, TEXTS, PastedLog
@@ -79,3 +79,11 @@ def test_any_bytes_are_a_log() -> None:
 def test_numbers_that_no_log_has_end_nothing() -> None:
     text = f"Ethos-U config. product=9, macs_per_cc={'9' * 400}\nbase_addr[1]=zz, size=1"
     assert doctor(log=text).verdicts == ()
+
+
+def test_a_log_of_many_tries_is_short_and_quick_to_read() -> None:
+    text = "NPU inference timed out.\nInvoke failed\n" * 20_000
+    log = read_log(text)
+    assert [each.line for each in log.sightings] == [1, 2, 3, 4, 5, 6]
+    (verdict,) = doctor(log=text).verdicts
+    assert len(verdict.evidence) == KEPT_SIGHTINGS

@@ -7,6 +7,7 @@ the artifact.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -24,6 +25,8 @@ from mizzen.analysis.doctor.messages import (
 )
 
 LONGEST_LINE = 1000
+KEPT_SIGHTINGS = 3
+"""Of one text: firmware that tries again writes it each time."""
 _CODE = "code"
 _STEERING = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -90,6 +93,7 @@ def read_log(text: str) -> LogReading:
     """Read a log: each line is compared with the table of texts."""
     sightings: list[Sighting] = []
     facts: dict[str, str] = {}
+    seen: Counter[Message] = Counter()
     status = qread = None
     for number, whole in enumerate(text.splitlines(), 1):
         line = _STEERING.sub("", whole)[:LONGEST_LINE]
@@ -98,7 +102,10 @@ def read_log(text: str) -> LogReading:
             status = int(found["word"], 16)
             where = QREAD.search(line)
             qread = None if where is None else int(where["bytes"], 0)
-        sightings += _sightings(number, line)
+        for sighting in _sightings(number, line):
+            seen[sighting.message] += 1
+            if seen[sighting.message] <= KEPT_SIGHTINGS:
+                sightings.append(sighting)
     return LogReading(tuple(sightings), status, qread, facts)
 
 
