@@ -1,6 +1,7 @@
 """Why an artifact does not run on a board: the causes there are, and what to do about each.
 
-A row's advice is what a test of its own tries: the fault is made, named, mended, and gone.
+Tests make the faults that an emulated board can have, and look whether they are named; where it is
+possible, they do as the advice says, and run again.
 """
 
 from __future__ import annotations

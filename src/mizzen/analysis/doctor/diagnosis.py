@@ -147,9 +147,9 @@ def doctor(
     stopped: Sequence[StreamPlace] = ()
     if artifact is not None and read.qread_bytes is not None:
         stopped = places(artifact, read.qread_bytes, read.node)
-    found = tuple(_verdicts(looked, read, register, stopped))
+    verdicts = tuple(_verdicts(looked, read, register, stopped))
     remarks = tuple(_remarks(artifact, log, read, stopped))
-    return Diagnosis(tuple(looked), read, register, tuple(stopped), found, remarks)
+    return Diagnosis(tuple(looked), read, register, tuple(stopped), verdicts, remarks)
 
 
 def _arch(artifact: Artifact | None, firmware: Firmware) -> Arch | None:

@@ -98,8 +98,8 @@ def read_log(text: str) -> LogReading:
     for number, whole in enumerate(text.splitlines(), 1):
         line = _STEERING.sub("", whole)[:LONGEST_LINE]
         facts.update(_facts(line))
-        if STATUS_LINE.search(line) and (found := STATUS_WORD.search(line)):
-            status = int(found["word"], 16)
+        if STATUS_LINE.search(line) and (word := STATUS_WORD.search(line)):
+            status = int(word["word"], 16)
             where = QREAD.search(line)
             qread = None if where is None else int(where["bytes"], 0)
         for sighting in _sightings(number, line):

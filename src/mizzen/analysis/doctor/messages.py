@@ -53,7 +53,7 @@ class Message:
 
     def said(self, match: re.Match[str]) -> str:
         """Return the meaning of a text that matched."""
-        groups = {name: readable(name, text or "?") for name, text in match.groupdict().items()}
+        groups = {name: readable(name, text or "") for name, text in match.groupdict().items()}
         return self.meaning.format(**groups)
 
 

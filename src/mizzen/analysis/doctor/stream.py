@@ -69,8 +69,8 @@ def places(artifact: Artifact, qread_bytes: int, node: int | None = None) -> Seq
     asked = npu_steps(artifact)
     chosen = _of_node(artifact, asked, node)
     inside = [(step, program) for step, program in chosen if qread_bytes <= program.words.nbytes]
-    found = (_place(step, program, qread_bytes) for step, program in inside)
-    return [place for place in found if place is not None]
+    stops = (_place(step, program, qread_bytes) for step, program in inside)
+    return [place for place in stops if place is not None]
 
 
 def _of_node(
