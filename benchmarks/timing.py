@@ -225,7 +225,7 @@ def row_of(data: Mapping[str, Any], system: EthosUConfiguration) -> Row:
         counted=fvp["total_cycles"],
         ours=round(sum(row.cycles for row in here) - left),
         default=default.npu_cycles - round(sum(map(_cycles, _copies(default.operations, copies)))),
-        vela=artifact.report.cycles - vela_left,
+        vela=artifact.report.figures["totalCycles"] - vela_left,
         copies=len(copies),
         beats=beats(kept),
         older_beats=older_beats(kept, artifact),

@@ -5,7 +5,6 @@ Run ``python benchmarks/tune.py`` for a table, with ``--json`` for the figures:
 `tune_cycles_ratio`       cycles of the fastest that needs no more of any memory (SRAM, other memory
                           that is written, constants), geometric mean over networks and NPUs
 `tune_sram_ratio`         SRAM that is written of the least at no more than 1.01 times the cycles
-`tune_cycles_ratio_vela`  as the first, the same artifacts by the compiler's own estimate
 `tune_seconds`            processor time of the search for one network and NPU, the mean
 `tune_pairs`              how many there are
 
@@ -54,11 +53,6 @@ class Pair:
         return self.fastest.cycles / self.base.cycles
 
     @property
-    def vela_ratio(self) -> float:
-        """The same by the compiler's own estimate."""
-        return self.fastest.compiler_cycles / max(self.base.compiler_cycles, 1)
-
-    @property
     def sram_ratio(self) -> float:
         """SRAM at about the same cycles; 1 where none is written."""
         return self.smallest.sram_bytes / self.base.sram_bytes if self.base.sram_bytes else 1.0
@@ -101,7 +95,7 @@ def main() -> None:
                 pairs.append(searched(path, accelerator, options.jobs))
                 row = pairs[-1]
                 print(
-                    f"{row.name:48} cycles {row.cycles_ratio:.3f} ({row.vela_ratio:.3f} by Vela)  "
+                    f"{row.name:48} cycles {row.cycles_ratio:.3f}  "
                     f"SRAM {row.sram_ratio:.3f}  {row.seconds:5.1f} s  {row.fastest.choice}"
                     f"  |  {row.smallest.choice}",
                     file=sys.stderr,
@@ -110,7 +104,6 @@ def main() -> None:
     figures = {
         "tune_cycles_ratio": mean([row.cycles_ratio for row in pairs]),
         "tune_sram_ratio": mean([row.sram_ratio for row in pairs]),
-        "tune_cycles_ratio_vela": mean([row.vela_ratio for row in pairs]),
         "tune_seconds": sum(row.seconds for row in pairs) / len(pairs),
         "tune_pairs": float(len(pairs)),
     }

@@ -365,6 +365,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.artifact",
         "mizzen.export",
     ),
+    "mizzen.analysis.cost": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.frontends.tflite",
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.judge.timing",
+        "mizzen.targets.ethos_n",
+        "mizzen.targets.ethos_n.timing",
+        "mizzen.artifact",
+    ),
     "mizzen.compiler": (
         "mizzen.diagnostics",
         "mizzen.boards",
@@ -382,6 +392,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.bounds",
         "mizzen.targets.families",
         "mizzen.artifact",
+        "mizzen.analysis.cost",
     ),
     "mizzen.compiler.torch": (
         "mizzen.diagnostics",
@@ -575,16 +586,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.ethos_u.makers",
     ),
     "mizzen.analysis": (),
-    "mizzen.analysis.cost": (
-        "mizzen.diagnostics",
-        "mizzen.report",
-        "mizzen.frontends.tflite",
-        "mizzen.targets.ethos_u.machine",
-        "mizzen.targets.ethos_u.judge.timing",
-        "mizzen.targets.ethos_n",
-        "mizzen.targets.ethos_n.timing",
-        "mizzen.artifact",
-    ),
     "mizzen.analysis.decisions": (
         "mizzen.report",
         "mizzen.targets.ethos_u.machine",
@@ -604,7 +605,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.frontends.tflite",
         "mizzen.compiler",
         "mizzen.compiler.compile",
+        "mizzen.artifact",
         "mizzen.analysis.cost",
+        "mizzen.analysis.memory",
+        "mizzen.analysis.checking.budget",
     ),
     "mizzen.analysis.doctor": (
         "mizzen.boards",
@@ -619,7 +623,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.analysis.tuning": (
         "mizzen.diagnostics",
         "mizzen.report",
-        "mizzen.analysis.cost",
         "mizzen.analysis.memory",
         "mizzen.artifact",
         "mizzen.compiler",

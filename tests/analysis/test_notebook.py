@@ -23,7 +23,7 @@ from .hand_made import CONFIGURATION, small
 
 FOUND = small()
 LAYER = LayerComparison(0, "CONV_2D", "conv", Device.NPU, Outcome.DIFFERS, 100, 7, 2.0)
-BASE = Candidate(Choice(), 900, 950, 4096, 0, 8192, 4096, 12_000, 0)
+BASE = Candidate(Choice(), 900, 4096, 0, 8192, 4096, 12_000, 0)
 NAMES = {"accelerator": "ethos-u55-128"}
 REPORTS: dict[str, tuple[Any, str]] = {
     "compilation": (FOUND.compilation, "SOFTMAX must have a beta of 1"),
@@ -41,7 +41,7 @@ REPORTS: dict[str, tuple[Any, str]] = {
     ),
     "tuning": (
         TuningReport("net.tflite", CONFIGURATION, Objective.CYCLES, None, BASE,
-                     (Candidate(Choice("Size"), 800, 850, 2048, 0, 8192, 2048, 12_000, 0),), BASE,
+                     (Candidate(Choice("Size"), 800, 2048, 0, 8192, 2048, 12_000, 0),), BASE,
                      5, 3),
         "--optimise Size",
     ),

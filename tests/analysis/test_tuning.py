@@ -27,7 +27,7 @@ def candidate(
     total = sram_bytes
     return Candidate(
         Choice(**choice),  # pyright: ignore[reportArgumentType] - the fields of a choice
-        cycles, cycles, sram_bytes, 0, constants_bytes, total, 100, 0,
+        cycles, sram_bytes, 0, constants_bytes, total, 100, 0,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import pytest
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import name_in
 from mizzen.diagnostics import Device
+from mizzen.report.advice import Advice, Measured
 from mizzen.report.cliffs import Cliff, Neighbour
 from mizzen.report.cost import Bound
 from mizzen.report.layers import Layer
@@ -14,25 +15,36 @@ from mizzen.report.layers import Layer
 LONG = "block/Relu;block/BatchNorm/FusedBatchNormV3;block/BiasAdd;block/Conv2D"
 
 
-def layer(index: int | None, cycles: int, name: str, advice: str = "") -> Layer:
+def layer(index: int | None, cycles: int, name: str) -> Layer:
     return Layer(
         index, "CONV_2D", name, Device.NPU, 2_000_000, cycles, cycles / 400, {Bound.FLASH: cycles},
-        0.345, None, 2048, "4x4x8 -> 4x4x16", (index or 0,), advice,
+        0.345, 2048, "4x4x8 -> 4x4x16", (index or 0,),
     )  # fmt: skip
 
 
-ROWS = (layer(0, 300, LONG, "do less"), layer(1, 100, "out", "do less"))
+ROWS = (layer(0, 300, LONG), layer(1, 100, "out"))
+BEFORE = Measured(100, 1, 2)
+ADVICE = (
+    Advice("--memory-mode Sram_Only", None, "", Measured(400, 10, 90), Measured(300, 100, 0)),
+    Advice(
+        "48 output channels instead of 60", 1, "CONV_2D", Measured(100, 1, 2), Measured(60, 1, 1)
+    ),
+)
 
 
 def test_on_a_narrow_terminal() -> None:
-    assert layers_text(ROWS, width=80) == (
+    assert layers_text(ROWS, ADVICE, "Cycles mean this.", width=80) == (
         "Layers (cycles are estimates)\n"
         "  #  type     on   cycles   share  bound  output\n"
         "  0  CONV_2D  NPU     300  75.0 %  flash  block/Relu\n"
         "  1  CONV_2D  NPU     100  25.0 %  flash  out\n"
+        "  Cycles mean this.\n"
         "\n"
-        "What would make it cheaper\n"
-        "  0 CONV_2D, 1 CONV_2D: do less"
+        "What would make it cheaper, as tried\n"
+        "  --memory-mode Sram_Only: 300 cycles instead of 400 (25 % fewer), 100 bytes of\n"
+        "  SRAM instead of 10, 0 bytes of flash instead of 90\n"
+        "  1 CONV_2D, 48 output channels instead of 60: 60 cycles by itself instead of\n"
+        "  100 (40 % fewer)"
     )
 
 

@@ -22,6 +22,7 @@ from mizzen.report import (
     sidecar_path,
 )
 from mizzen.report.compilation import as_dict, from_dict
+from mizzen.report.cost import InferenceTime
 
 ARTIFACT = b"the artifact"
 
@@ -50,8 +51,7 @@ def make_report() -> CompileReport:
             Area("cache", "Sram", 300),
         ),
         memories=(Measure("Sram", 300, 12, {"Weights": (1, 2)}),),
-        cycles=33,
-        npu_cycles=20,
+        time=InferenceTime(33, 20, 12, 5e8, "cortex-m55"),
         figures={"macCount": 1000},
         origins=({16: origin, 32: origin}, {}),
         diagnostics=(
@@ -91,7 +91,7 @@ def test_a_report_comes_back(artifact: Path) -> None:
 
 def test_the_file_is_json_with_totals(artifact: Path) -> None:
     document = json.loads(written(make_report(), artifact).read_text())
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert document["totals"] == {
         "operators": 3,
         "operators_on_npu": 1,
@@ -117,7 +117,7 @@ def test_the_report_of_other_bytes_is_passed_over(artifact: Path) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"estimated_cycles": 10**400}, {"arena_bytes": -(10**30)}, {"model": "x\0"}],
+    [{"cycles": 10**400}, {"arena_bytes": -(10**30)}, {"model": "x\0"}],
     ids=["cycles", "bytes", "name"],
 )
 def test_what_no_network_has_is_passed_over(change: dict[str, Any], artifact: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_no_network_has_is_passed_over(change: dict[str, Any], artifact: Pa
 
 def test_another_version_is_passed_over(artifact: Path) -> None:
     path = written(make_report(), artifact)
-    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+    path.write_text(path.read_text().replace('"version": 2', '"version": 1'))
     assert read_sidecar(artifact, ARTIFACT) is None
 
 
@@ -154,7 +154,7 @@ def test_a_configuration_without_a_name_is_passed_over(key: str, artifact: Path)
 
 
 @pytest.mark.parametrize(
-    "contents", [b"", b"[]", b"null", b"{}", b'{"version": 1}', b"\xff\xfe", b"[" * 100_000]
+    "contents", [b"", b"[]", b"null", b"{}", b'{"version": 2}', b"\xff\xfe", b"[" * 100_000]
 )
 def test_a_stray_file_is_passed_over(artifact: Path, contents: bytes) -> None:
     sidecar_path(artifact).write_bytes(contents)

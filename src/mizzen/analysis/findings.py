@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.program import ListedCommand, ProgramView
     from mizzen.diagnostics import Diagnostic, Origin
     from mizzen.report import CompileReport
+    from mizzen.report.advice import Advice
     from mizzen.report.cost import CostReport
     from mizzen.report.layers import Layer
     from mizzen.report.memory import MemoryReport
@@ -67,6 +68,7 @@ class Findings:
     bytes_a_cycle  that each memory gives at most, in a cycle of the NPU's clock
     problems       why something is not known that could be
     subgraphs      what the compilation said of each, where there are several: the rest is about one
+    advice         what would make it cheaper, where it was tried
     """
 
     name: str
@@ -81,6 +83,7 @@ class Findings:
     bytes_a_cycle: Mapping[str, float] = field(default_factory=dict[str, float])
     problems: tuple[Diagnostic, ...] = ()
     subgraphs: tuple[CompileReport, ...] = ()
+    advice: tuple[Advice, ...] = ()
 
     @property
     def model(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mizzen.cli.advice import tried_advice
 from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_budget_options,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.export import BoardFit
+    from mizzen.report.advice import Advice
     from mizzen.report.cliffs import Cliff
     from mizzen.report.cost import CostReport
     from mizzen.report.layers import Layer
@@ -124,6 +125,8 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     compile_again = again(options.model, **asked)
     needs = needs_of_network(checked.artifact, cost, chosen.board, options.clock, compile_again)
     layers = _layers(checked, cost, needs.memory, options.sort)
+    made = checked.artifact, layers
+    advice = tried_advice(options.model, made, asked, chosen, console)
     steps = _cliffs(options, chosen, layers, console) if options.cliffs else ()
     allowed = {
         "max_cpu_ops": checked.max_cpu_ops,
@@ -135,9 +138,10 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
             **document(report, cost),
             **needs.as_dict(),
             "layers": [layer.as_dict() for layer in layers],
+            "advice": [each.as_dict() for each in advice],
             **({"cliffs": [cliff.as_dict() for cliff in steps]} if options.cliffs else {}),
         },
-        network_text(checked, cost, layers, steps, needs, console),
+        network_text(checked, cost, (layers, advice), steps, needs, console),
         failures=(*checked.failures, *needs.findings),
         diagnostics=report.diagnostics,
     )
@@ -161,29 +165,28 @@ def _cliffs(
     options: argparse.Namespace, chosen: ResolvedTarget, layers: Sequence[Layer], console: Console
 ) -> tuple[Cliff, ...]:
     """Compile neighbours of the layers that matter. E580 for what is not a TFLite network."""
-    from mizzen.analysis.layers.cliffs import candidates, cliffs
-    from mizzen.artifact.steps import read_network
-    from mizzen.compiler.compile import TFLITE, front_end_of, source_of
+    from mizzen.analysis.layers.cliffs import alone, candidates, cliffs
+    from mizzen.analysis.layers.trials import network_of
+    from mizzen.compiler.compile import source_of
 
-    source = source_of(options.model)
-    if front_end_of(source) is not TFLITE:
+    model = network_of(source_of(options.model))
+    if model is None:
         raise fail(
             "E580",
             f"--cliffs must have a .tflite, whose layers can be compiled alone, and "
             f"{options.model} is not one",
             help="the advice below the table of layers holds for every network",
         )
-    model = read_network(source.data, source.name)
-    alone = replace(chosen, configuration=chosen.backend.for_one_layer(chosen.configuration))
-    if alone.configuration != chosen.configuration:
-        mode = alone.configuration.as_dict()["memory_mode"]
+    target = alone(chosen)
+    if target.configuration != chosen.configuration:
+        mode = target.configuration.as_dict()["memory_mode"]
         console.note(f"  layers alone are compiled with {mode}, which has their maps in SRAM")
     with console.progress("compiling neighbours") as shown:
         return tuple(
             cliffs(
                 model,
                 candidates(model, layers),
-                alone,
+                target,
                 lambda done, of: shown(f"compiling neighbours of layers, {done} of {of}"),
             )
         )
@@ -298,17 +301,21 @@ def _needs(fit: BoardFit) -> Iterator[tuple[str, str]]:
 def network_text(
     checked: CheckReport,
     cost: CostReport | None,
-    layers: Sequence[Layer],
+    table: tuple[Sequence[Layer], Sequence[Advice]],
     steps: Sequence[Cliff],
     needs: Needs,
     console: Console,
 ) -> str:
     """Return what the verb prints of a network: its layers, what is on the CPU, whether it fits."""
     report, wide = checked.compilation, console.table_width
-    summary = fields(summary_rows(report, cost, needs.memory), width=console.width)
+    layers, advice = table
+    meaning = "" if cost is None else cost.meaning
+    summary = fields(summary_rows(report, needs.memory), width=console.width)
     parts = [
         f"{one_line(report.model)}\n{summary}",
-        layers_text(layers, width=wide) if layers else operators_text(report, width=wide),
+        layers_text(layers, advice, meaning, width=wide)
+        if layers
+        else operators_text(report, width=wide),
         *(cliff_text(cliff, width=console.width) for cliff in steps),
     ]
     if report.on_cpu:

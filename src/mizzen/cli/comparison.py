@@ -12,6 +12,8 @@ from mizzen.cli.layout import (
     fields,
     name_in,
     named_table,
+    paragraph,
+    per_second,
     share,
     size,
     table,
@@ -85,7 +87,22 @@ def versions_text(versions: Sequence[Version], *, width: int) -> str:
     models = short_models([version.model for version in versions], room)
     lines = [(model, *others) for model, others in zip(models, cells, strict=True)]
     right = tuple(range(1 + len(differing), len(headings)))
-    return f"Costs (cycles are estimates)\n{wide(lines, headings=headings, right=right)}"
+    grown = "".join(f"\n{paragraph(text, width=width, indent=GAP)}" for text in _flash(versions))
+    return f"Costs (cycles are estimates)\n{wide(lines, headings=headings, right=right)}{grown}"
+
+
+def _flash(versions: Sequence[Version]) -> Iterator[str]:
+    """Say which version is faster than the first of its network, and takes more flash for it."""
+    firsts: dict[str, Version] = {}
+    for version in versions:
+        first = firsts.setdefault(version.model, version)
+        more = version.flash_bytes - first.flash_bytes
+        if version.cycles < first.cycles and more > 0:
+            percent = 100 * more / max(first.flash_bytes, 1)
+            yield (
+                f"{version.title} takes fewer cycles and {more:,} bytes ({percent:.1f} %) more "
+                f"flash than {first.title}"
+            )
 
 
 def _telling(versions: Sequence[Version]) -> list[str]:
@@ -108,13 +125,13 @@ def short_models(models: Sequence[str], room: int) -> list[str]:
 
 
 LABELS = {"system_config": "system", "memory_mode": "memory mode"}
-FIGURES = ("cycles", "compiler's", "MAC use", "SRAM", "flash", "file", "on NPU")
+FIGURES = ("cycles", "inf/s", "MAC use", "SRAM", "flash", "file", "on NPU")
 
 
 def _figures(version: Version) -> tuple[str, ...]:
     return (
         f"{version.cycles:,}",
-        "-" if version.compiler_cycles is None else f"{version.compiler_cycles:,}",
+        per_second(version.inferences_per_second),
         "-" if version.utilisation is None else f"{100 * version.utilisation:.1f} %",
         size(version.sram_bytes),
         size(version.flash_bytes),

@@ -124,7 +124,7 @@ def _compiled(
             )
         )
     cost = cost_of(artifact)
-    needs = Needs(None, None, None, None)
+    needs = Needs(None, None, None)
     if chosen.board is not None:
         needs = needs_of_network(artifact, cost, chosen.board, None, again(model, **asked))
     return Answer(
@@ -133,7 +133,7 @@ def _compiled(
             **document(report, cost),
             **needs.as_dict(),
         },
-        _text(report, cost, list(files.values()), needs, console),
+        _text(report, list(files.values()), needs, console),
         failures=(*failures, *needs.findings),
         diagnostics=(*report.diagnostics, *replaced),
     )
@@ -196,23 +196,17 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
     return told if cost is None else {**told, "cost": sums(cost)}
 
 
-def _text(
-    report: CompileReport,
-    cost: CostReport | None,
-    written: list[Path],
-    needs: Needs,
-    console: Console,
-) -> str:
-    parts = [report_text(report, cost, console)]
+def _text(report: CompileReport, written: list[Path], needs: Needs, console: Console) -> str:
+    parts = [report_text(report, console)]
     if text := needs_text(needs, console):
         parts.append(text)
     parts.append(written_text(written, width=console.width))
     return "\n\n".join(parts)
 
 
-def report_text(report: CompileReport, cost: CostReport | None, console: Console) -> str:
+def report_text(report: CompileReport, console: Console) -> str:
     """Return what the verb prints of a compilation: its summary, and what is on the CPU."""
-    summary = fields(summary_rows(report, cost), width=console.width)
+    summary = fields(summary_rows(report), width=console.width)
     text = f"{one_line(report.model)}\n{summary}"
     if not report.on_cpu:
         return text

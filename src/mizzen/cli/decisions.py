@@ -44,11 +44,7 @@ def _fields(decision: Decision) -> list[tuple[str, str]]:
 
 
 def _is_less(taken: PricedBlock | None, other: PricedBlock) -> bool:
-    return taken is None or _sum(taken) <= _sum(other)
-
-
-def _sum(priced: PricedBlock) -> int:
-    return priced.cycles + priced.vela_cycles
+    return taken is None or taken.cycles <= other.cycles
 
 
 def _block(block: tuple[int, ...], order: str) -> str:
@@ -58,4 +54,4 @@ def _block(block: tuple[int, ...], order: str) -> str:
 def _price(priced: PricedBlock | None) -> str:
     if priced is None:
         return ""
-    return f": {priced.cycles:,} cycles alone, {priced.vela_cycles:,} by Vela's formula"
+    return f": {priced.cycles:,} cycles alone"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mizzen.boards import Board
     from mizzen.diagnostics import Diagnostic
     from mizzen.emulate import EmulationResult
+    from mizzen.emulate.estimate import TimingModel
 
 SUMMARY = "runs firmware on an emulated Cortex-M with the NPU simulated"
 CORES = ("m33", "m55")
@@ -109,7 +111,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.files import write_file
 
     board = board_of(options) or find_board(BOARD)
-    firmware, accelerator, doubts = _firmware(options, board, console)
+    firmware, accelerator, timing, doubts = _firmware(options, board, console)
     facts = [
         ("board", board_title(board)),
         ("accelerator", accelerator),
@@ -122,6 +124,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         fault=Fault(options.inject) if options.inject else None,
         seconds=options.timeout,
         marker=options.marker,
+        timing=timing,
     )
     with console.progress(f"running {options.firmware}"):
         result = emulate(firmware, board, accelerator, chosen)
@@ -143,9 +146,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 def _firmware(
     options: argparse.Namespace, board: Board, console: Console
-) -> tuple[str | bytes, str, tuple[Diagnostic, ...]]:
-    """Return firmware, by path or made of an artifact, the accelerator, and what is doubtful."""
+) -> tuple[str | bytes, str, TimingModel, tuple[Diagnostic, ...]]:
+    """Return firmware, by path or made of an artifact, the accelerator, what times its streams,
+    and what is doubtful.
+    """
+    from mizzen.analysis.cost.reporting import configuration_of
     from mizzen.compiler.board import own_accelerator
+    from mizzen.emulate.estimate import cycles_in, stream_estimate
 
     path = Path(options.firmware)
     if not path.is_file() or _is_elf(path):
@@ -155,14 +162,17 @@ def _firmware(
                 "the command line is wrong: --input is of an artifact, and firmware has its own",
                 help="mizzen emulate --help",
             )
-        return options.firmware, options.accelerator_config or own_accelerator(board), ()
+        accelerator = options.accelerator_config or own_accelerator(board)
+        return options.firmware, accelerator, stream_estimate, ()
     from mizzen.export import runner
 
     artifact = load_artifact(options, path)
     inputs = _inputs(artifact, options.input, console)
     made = runner(artifact, board, inputs)
     accelerator = options.accelerator_config or artifact.accelerator or own_accelerator(board)
-    return made, accelerator, artifact.doubts
+    system = configuration_of(artifact, None)
+    timing = stream_estimate if system is None else partial(cycles_in, system)
+    return made, accelerator, timing, artifact.doubts
 
 
 def _is_elf(path: Path) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mizzen.cli.console import Console
-from mizzen.cli.layout import fields, size
+from mizzen.cli.layout import fields, inference, size
 from mizzen.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mizzen.boards import Board
     from mizzen.export import BoardFit
     from mizzen.export.project import Remedy
-    from mizzen.report.cost import CostReport
+    from mizzen.report.cost import CostReport, InferenceTime
     from mizzen.report.memory import MemoryReport
 
 CLOCK_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
@@ -48,18 +48,12 @@ def add_clock_option(parser: argparse.ArgumentParser) -> None:
 class Needs:
     """What a compiled network needs, of a board if one is asked about.
 
-    seconds  of an inference at `clock_hz`; None where no timing model knows
+    time  of an inference at the clock that is asked for; None where none is, or no model knows it
     """
 
     memory: MemoryReport | None
     fit: BoardFit | None
-    clock_hz: float | None
-    cycles: int | None
-
-    @property
-    def seconds(self) -> float | None:
-        """Time of an inference; None where nothing says."""
-        return None if self.cycles is None or not self.clock_hz else self.cycles / self.clock_hz
+    time: InferenceTime | None
 
     @property
     def findings(self) -> Sequence[Diagnostic]:
@@ -68,6 +62,8 @@ class Needs:
 
     def as_dict(self) -> dict[str, object]:
         """Return it as JSON-ready data."""
+        from mizzen.report.compilation import time_data
+
         data: dict[str, object] = {}
         if self.memory is not None:
             data["memory"] = {
@@ -77,8 +73,8 @@ class Needs:
             }
         if self.fit is not None:
             data["board"] = self.fit.as_dict()
-        if self.seconds is not None:
-            data["time"] = {"clock_hz": self.clock_hz, "seconds": self.seconds}
+        if self.time is not None:
+            data["time"] = time_data(self.time)
         return data
 
 
@@ -99,7 +95,7 @@ def needs_of_network(
     from mizzen.export import memory_fit
 
     if artifact is None:
-        return Needs(None, None, None, None)
+        return Needs(None, None, None)
     memory = memory_report(artifact)
     fit = None
     if board is not None:
@@ -109,8 +105,8 @@ def needs_of_network(
     if board is not None and fit is not None and accelerator is not None and not fit.findings:
         board = board.for_npu(accelerator)
     clock_hz = clock or (None if board is None else board.npu.clock_hz)
-    cycles = None if cost is None or clock_hz is None else cost.cycles
-    return Needs(memory, fit, clock_hz, cycles)
+    time = None if cost is None or clock_hz is None else replace(cost.time, clock_hz=clock_hz)
+    return Needs(memory, fit, time)
 
 
 def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Remedy | None:
@@ -133,11 +129,8 @@ def needs_text(needs: Needs, console: Console) -> str:
     facts: list[tuple[str, str]] = []
     if needs.fit is not None:
         facts += headroom_rows(needs.fit)
-    if needs.seconds is not None and needs.clock_hz is not None:
-        microseconds = f"{needs.seconds * 1e6:,.1f} us"
-        facts.append(
-            ("time", f"{needs.cycles:,} cycles, {microseconds} at {_mega(needs.clock_hz)}")
-        )
+    if needs.time is not None:
+        facts.append(("time", inference(needs.time)))
     if not facts:
         return ""
     title = "At another clock" if needs.fit is None else f"On {needs.fit.board.title}"
@@ -151,7 +144,3 @@ def headroom_rows(fit: BoardFit) -> list[tuple[str, str]]:
         left = f"{size(room.left_bytes)} left" if room.left_bytes >= 0 else "too small"
         facts.append((room.memory, f"{size(room.used_bytes)} of {size(room.size_bytes)}, {left}"))
     return facts
-
-
-def _mega(clock_hz: float) -> str:
-    return f"{clock_hz / 1e6:g} MHz"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from mizzen.cli.console import MAXIMUM_WIDTH
 from mizzen.cli.layout import GAP, named_table, paragraph, size, table
 
 if TYPE_CHECKING:
+    from mizzen.report.advice import Advice
     from mizzen.report.cliffs import Cliff
     from mizzen.report.layers import Layer
 
@@ -56,8 +57,10 @@ COLUMNS = (
 """What stands before the name of the output, which takes the rest of the line."""
 
 
-def layers_text(layers: Sequence[Layer], *, width: int) -> str:
-    """Return the table of layers, and what would make some of them cheaper."""
+def layers_text(
+    layers: Sequence[Layer], advice: Sequence[Advice] = (), meaning: str = "", *, width: int
+) -> str:
+    """Return the table of layers, what its cycles mean, and what would make it cheaper."""
     columns = [column for column in COLUMNS if column.from_width <= width]
     text = named_table(
         [tuple(column.text(layer) for column in columns) for layer in layers],
@@ -66,20 +69,17 @@ def layers_text(layers: Sequence[Layer], *, width: int) -> str:
         headings=(*(column.heading for column in columns), "output"),
         right=[index for index, column in enumerate(columns) if column.is_number],
     )
-    told = list(_advice(layers, width=width))
-    return "\n".join([HEADING, text, *(["", "What would make it cheaper", *told] if told else [])])
+    narrow = min(width, MAXIMUM_WIDTH)
+    noted = [paragraph(meaning, width=narrow, indent=GAP)] if meaning else []
+    told = [paragraph(advice_text(each), width=narrow, indent=GAP) for each in advice]
+    heading = ["", "What would make it cheaper, as tried"] if told else []
+    return "\n".join([HEADING, text, *noted, *heading, *told])
 
 
-def _advice(layers: Sequence[Layer], *, width: int) -> Iterator[str]:
-    """Return the advice, layers with the same together."""
-    groups: dict[str, list[str]] = {}
-    for layer in layers:
-        if layer.advice:
-            place = layer.kind if layer.index is None else f"{layer.index} {layer.kind}"
-            groups.setdefault(layer.advice, []).append(place)
-    for said, places in groups.items():
-        text = f"{', '.join(places)}: {said}"
-        yield paragraph(text, width=min(width, MAXIMUM_WIDTH), indent=GAP)
+def advice_text(advice: Advice) -> str:
+    """Say what to change, and what it brought."""
+    of = "" if advice.layer is None else f"{advice.layer} {advice.kind}, "
+    return f"{of}{advice.text}"
 
 
 def cliff_text(cliff: Cliff, *, width: int) -> str:

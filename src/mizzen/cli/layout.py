@@ -9,14 +9,26 @@ import textwrap
 from collections.abc import Sequence
 
 from mizzen.escaping import one_line
-from mizzen.report.words import count, duration, exact_size, shape, share, short_name, size
+from mizzen.report.words import (
+    count,
+    duration,
+    exact_size,
+    inference,
+    per_second,
+    shape,
+    share,
+    short_name,
+    size,
+)
 
 __all__ = [
     "count",
     "duration",
     "exact_size",
     "fields",
+    "inference",
     "paragraph",
+    "per_second",
     "read_size",
     "shape",
     "share",

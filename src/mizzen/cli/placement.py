@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mizzen.cli.layout import (
     count,
-    duration,
     exact_size,
     fields,
+    inference,
     named_table,
     paragraph,
     share,
@@ -79,7 +79,7 @@ def artifact_text(artifact: Artifact, *, width: int) -> str:
 
 
 def summary_rows(
-    report: CompileReport, cost: CostReport | None = None, memory: MemoryReport | None = None
+    report: CompileReport, memory: MemoryReport | None = None
 ) -> list[tuple[str, str]]:
     """Return the lines that one looks at first: placement, memory, cycles."""
     operators = f"{len(report.on_npu)} of {count(len(report.placements), 'operator')}"
@@ -97,7 +97,7 @@ def summary_rows(
         *_subgraph_rows(report),
         *areas,
         *_runtime_rows(report, memory),
-        ("estimate", estimate(report, cost)),
+        ("estimate", estimate(report)),
         *code_rows(report.code, report.choice),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
@@ -197,12 +197,10 @@ def _change(mine: int, other: int, less: str, what: str) -> str:
     return f"{percent:.1f} % {less if mine < other else 'more'} {what}"
 
 
-NO_TIMING_MODEL = "E573"
-
-
 def cost_of(artifact: Artifact | None) -> CostReport | None:
     """Return the costs of an artifact; None without one, and of a family without a timing model."""
     from mizzen.analysis.cost import cost_report
+    from mizzen.compiler.report import NO_TIMING_MODEL
     from mizzen.diagnostics import MizzenError
 
     if artifact is None:
@@ -215,25 +213,12 @@ def cost_of(artifact: Artifact | None) -> CostReport | None:
         raise
 
 
-def estimate(report: CompileReport, cost: CostReport | None) -> str:
-    """Say how long an inference takes by the timing model, and what the compiler's formula gives.
-
-    Without the timing model's figure it is the compiler's alone, of the NPU's part.
-    """
-    told = report.cycles if cost is None else cost.cycles
-    text = count(told, "cycle")
-    clock_hz = core_clock_hz(report.configuration)
-    if clock_hz is not None:
-        text += f", {duration(told / clock_hz)} at {clock_hz / 1e6:g} MHz"
-    if cost is None:
-        return f"{text}; NPU part only" if report.on_cpu else text
-    if cost.cpu_cycles:
-        core = cost.processor.title()
-        text += f", {cost.cpu_cycles:,} of them on a {core} at the same clock"
-    if report.cycles == told:
-        return text
-    part = " for the NPU's part" if cost.cpu_cycles else ""
-    return f"{text}; by Vela's formula {report.cycles:,}{part}"
+def estimate(report: CompileReport) -> str:
+    """Say how long an inference takes by the timing model."""
+    if report.time is None:
+        return "none: no timing model knows this NPU"
+    is_part = report.on_cpu and not report.time.cpu_cycles
+    return inference(report.time) + ("; NPU part only" if is_part else "")
 
 
 def operators_text(report: CompileReport, *, width: int) -> str:
@@ -253,12 +238,6 @@ def operators_text(report: CompileReport, *, width: int) -> str:
              for placement in report.placements]  # fmt: skip
     text = named_table(lines, names, width=width, headings=headings, right=(0, 3, 4))
     return f"Operators (cycles are estimates)\n{text}"
-
-
-def core_clock_hz(configuration: Mapping[str, Any]) -> float | None:
-    """Find the clock among the settings of a JSON-ready configuration."""
-    values = {setting["name"]: setting["value"] for setting in configuration.get("settings", [])}
-    return values.get("core_clock")
 
 
 def cpu_text(placements: Sequence[OperatorPlacement], *, width: int) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mizzen.cli.advice import tried_advice
 from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_configuration_options,
@@ -16,13 +18,14 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import count, fields
+from mizzen.cli.layout import count, fields, inference
 from mizzen.cli.placement import artifact_text
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
     from mizzen.analysis.findings import Findings
     from mizzen.artifact.artifact import Artifact
+    from mizzen.compiler.backend import ResolvedTarget
 
 SUMMARY = "one HTML page: layers, time, memory, commands; files for other tools"
 MODELS = frozenset({".onnx", ".pt2", ".tosa"})
@@ -76,11 +79,16 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.report.page import render
 
     evaluation = _evaluation(options)
-    artifact = _artifact(options, console)
+    artifact, chosen = _artifact(options, console)
     if options.signature is not None:
         artifact = artifact.signature(options.signature)
     with console.progress(f"looking into {options.artifact}"):
         findings = findings_of(artifact, evaluation)
+    if chosen is not None:
+        made, asked = (artifact, findings.layers), keywords(options)
+        advice = tried_advice(options.artifact, made, asked, chosen, console)
+        findings = replace(findings, advice=advice)
+    with console.progress(f"writing the page of {options.artifact}"):
         page = render(report_page(findings)).encode()
     path = Path(options.output or Path(options.artifact).with_suffix(".html").name)
     operations = sum(work.starts for stream in findings.streams for work in stream.work)
@@ -89,7 +97,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     write_files({path: data for path, _, data in files}, Path(options.csv) if options.csv else None)
     lines = [(str(path), what) for path, what, _ in files]
     document = {"files": [name for name, _ in lines], **findings_document(findings)}
-    text = f"Written\n{fields(lines, width=console.width)}"
+    time = None if findings.cost is None else inference(findings.cost.time)
+    head = f"{fields([('estimate', time)], width=console.width)}\n\n" if time else ""
+    text = f"{head}Written\n{fields(lines, width=console.width)}"
     problem, *others = (*findings.problems, None)
     diagnostics = [*artifact.doubts, *(other for other in others if other)]
     return Answer(document, text, diagnostics=diagnostics, error=problem)
@@ -152,8 +162,10 @@ def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
     return parse(EvaluationKeys, content_of(path, form), str(path), form).model_dump()
 
 
-def _artifact(options: argparse.Namespace, console: Console) -> Artifact:
-    """Return the artifact that is asked about, compiled first where it is a model."""
+def _artifact(
+    options: argparse.Namespace, console: Console
+) -> tuple[Artifact, ResolvedTarget | None]:
+    """Return the artifact that is asked about, compiled first where it is a model, and for what."""
     import mizzen
 
     path = Path(options.artifact)
@@ -163,11 +175,11 @@ def _artifact(options: argparse.Namespace, console: Console) -> Artifact:
             _require_nothing_asked(options)
             require_on_board(options, artifact)
             console.note(artifact_text(artifact, width=console.width))
-            return artifact
+            return artifact, None
     asked = keywords(options)
-    show_configuration(asked, options.artifact, console)
+    chosen = show_configuration(asked, options.artifact, console)
     with console.progress(f"compiling {options.artifact}"):
-        return mizzen.compile(options.artifact, **asked)
+        return mizzen.compile(options.artifact, **asked), chosen
 
 
 def _require_nothing_asked(options: argparse.Namespace) -> None:

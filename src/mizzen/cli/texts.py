@@ -20,7 +20,7 @@ def text_of_result(thing: object) -> str | None:
         case CheckReport():
             return _checked(thing, console)
         case CompileReport():
-            return report_text(thing, None, console)
+            return report_text(thing, console)
         case TuningReport():
             return f"{head_text(thing, console)}\n\n{front_text(thing, console)}"
         case _:
@@ -37,7 +37,7 @@ def _checked(checked: CheckReport, console: Console) -> str:
     said = (*checked.failures, *checked.compilation.diagnostics)
     return "\n\n".join(
         [
-            network_text(checked, cost, known, (), needs, console),
+            network_text(checked, cost, (known, ()), (), needs, console),
             *(diagnostic.render() for diagnostic in said),
         ]
     )

@@ -20,7 +20,7 @@ from mizzen.cli.configuration import (
     size_in_bytes,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.layout import count, fields, size, table
+from mizzen.cli.layout import count, fields, per_second, size, table
 from mizzen.diagnostics import Diagnostic
 from mizzen.escaping import one_line
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "search for fewer cycles or less memory, with the same results"
 
-OBJECTIVES = {"cycles": "cycles", "sram": "SRAM", "flash": "constants"}
+OBJECTIVES = {"cycles": "cycles", "sram": "SRAM", "flash": "flash"}
 """What there may be least of, in the words of the option and of the table."""
 
 DOES_NOT_FIT = "E267"
@@ -127,6 +127,7 @@ def head_text(report: TuningReport, console: Console) -> str:
     facts.append(("as asked for", _measures(report.base)))
     if report.chosen is not None:
         facts.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))
+        facts += _grown_flash(report.chosen, report.base)
     return f"{one_line(report.model)}\n{fields(facts, width=console.width)}"
 
 
@@ -135,17 +136,26 @@ def _objective(report: TuningReport) -> str:
 
 
 def _measures(candidate: Candidate) -> str:
+    rate = candidate.inferences_per_second
+    speed = f"{per_second(rate)} inferences per second, " if rate else ""
     return (
-        f"{count(candidate.cycles, 'cycle')}, {size(candidate.sram_bytes)} SRAM, "
-        f"{size(candidate.constants_bytes)} constants"
+        f"{count(candidate.cycles, 'cycle')}, {speed}{size(candidate.sram_bytes)} SRAM, "
+        f"{size(candidate.constants_bytes)} flash"
     )
+
+
+def _grown_flash(chosen: Candidate, base: Candidate) -> Iterator[tuple[str, str]]:
+    more = chosen.constants_bytes - base.constants_bytes
+    if more > 0:
+        change = _change(chosen.constants_bytes, base.constants_bytes)
+        yield "flash grows", f"by {more:,} bytes, {change}"
 
 
 def front_text(report: TuningReport, console: Console) -> str:
     """Return the table of what nothing else is better than."""
     base = report.base
     others = any(candidate.other_bytes for candidate in report.front)
-    headings = ["", "cycles", "", "SRAM", "", *(["other RAM"] if others else []), "constants"]
+    headings = ["", "cycles", "", "SRAM", "", *(["other RAM"] if others else []), "flash", ""]
     lines = [
         [
             ">" if candidate == report.chosen else "",
@@ -155,6 +165,7 @@ def front_text(report: TuningReport, console: Console) -> str:
             _change(candidate.sram_bytes, base.sram_bytes),
             *([f"{candidate.other_bytes:,}"] if others else []),
             f"{candidate.constants_bytes:,}",
+            _change(candidate.constants_bytes, base.constants_bytes),
             _proof(candidate),
             str(candidate.choice),
         ]
@@ -163,7 +174,9 @@ def front_text(report: TuningReport, console: Console) -> str:
     headings += ["proof", "options"]
     numbers = range(1, len(headings) - 2)
     text = table(lines, width=console.width, headings=headings, right=tuple(numbers))
-    return f"Front: nothing else is better in all of these (> chosen; memory in bytes)\n{text}"
+    return (
+        f"Pareto front: nothing else is better in all of these (> chosen; memory in bytes)\n{text}"
+    )
 
 
 def _change(now: int, before: int) -> str:

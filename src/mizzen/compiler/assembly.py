@@ -24,7 +24,8 @@ from mizzen.compiler.codegen import RegionCode, step_of
 from mizzen.compiler.edges import edges_of_graph
 from mizzen.compiler.numbering import Numbered, edges_of, numbered, operator_numbers
 from mizzen.compiler.placement import Placement
-from mizzen.compiler.report import NOTHING_COMPILED, compile_report
+from mizzen.compiler.report import NOTHING_COMPILED, compile_report, with_time
+from mizzen.compiler.shapes import shapes_of_graph
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite import Quantization as TensorQuantization
@@ -115,13 +116,15 @@ def report_of(lowering: Lowering, placed: Placement, target: ResolvedTarget) -> 
 def _placements(
     lowering: Lowering, partition: Partition, used: Sequence[RegionCode]
 ) -> tuple[OperatorPlacement, ...]:
-    cycles: dict[int, int] = {}
-    for region in used:
-        cycles.update(region.cycles)
     numbers = operator_numbers(lowering, partition)
     placements = [partition.groups[group] for group in numbers]
     indices: dict[int | None, int] = {**numbers}
-    before = edges_of_graph(lowering.graph, lambda operation: indices.get(operation.group))
+
+    def index_of(operation: Operation) -> int | None:
+        return indices.get(operation.group)
+
+    before = edges_of_graph(lowering.graph, index_of)
+    shapes = shapes_of_graph(lowering.graph, index_of)
     return tuple(
         OperatorPlacement(
             index=index,
@@ -129,9 +132,9 @@ def _placements(
             name=lowering.title(placement.group),
             device=placement.device,
             macs=placement.macs,
-            cycles=cycles.get(placement.group, 0),
             reasons=tuple(placement.reasons),
             after=before.get(index, ()),
+            shape=shapes.get(index, ""),
         )
         for index, placement in enumerate(placements)
     )
@@ -143,7 +146,7 @@ def assembled(
     """Return the artifact of a placed network, and its tensors by the values that they are."""
     placed = numbered(lowering, placed)
     assembly = _Assembly(lowering, placed.partition, placed.code)
-    return _artifact(lowering, placed, chosen, assembly.contents()), assembly.tensors
+    return with_time(_artifact(lowering, placed, chosen, assembly.contents())), assembly.tensors
 
 
 def _artifact(

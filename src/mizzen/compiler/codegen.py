@@ -29,16 +29,13 @@ NOT_MOVED = Edge((), ())
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a region needs, by its compiler's estimate.
+    """What a region needs of memory, and whose code it has.
 
-    npu_cycles  of `cycles`, what the NPU needs if memories never make it wait
     areas       bytes by what they hold
     performance the performance data that the driver's users know, JSON-ready, if there is any
     code        per NPU operator, whose code it has, where there was a choice
     """
 
-    cycles: int
-    npu_cycles: int
     areas: tuple[Area, ...]
     memories: tuple[Measure, ...] = ()
     figures: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -55,7 +52,6 @@ class RegionCode:
     network   the bytes of its file
     compiler  whose code it is
     origins   byte offset of a command in the stream to the user's operator
-    cycles    estimated cycles of each group
     """
 
     part: Extracted
@@ -63,7 +59,6 @@ class RegionCode:
     network: bytes
     compiler: str
     origins: Mapping[int, Origin]
-    cycles: Mapping[int, int]
     costs: Costs
     log: str = ""
 
@@ -232,7 +227,6 @@ def operator_code(
         network=network,
         compiler=compiler,
         origins={},
-        cycles={},
         costs=costs,
         constants=(program,),
         given=tuple(range(len(inputs))),

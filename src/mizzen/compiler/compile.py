@@ -16,7 +16,7 @@ from mizzen.compiler.cpu_kernels import with_kernel_warnings
 from mizzen.compiler.folding import folded
 from mizzen.compiler.levels import few_levels
 from mizzen.compiler.options import CompileKeywords, options_of
-from mizzen.compiler.report import with_diagnostics
+from mizzen.compiler.report import with_diagnostics, with_time
 from mizzen.compiler.source import Source
 from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signatures
 from mizzen.diagnostics import ProgressCallback, did_you_mean, fail, warn
@@ -248,7 +248,8 @@ def _compile_tflite(
         artifact = compile_one(model, data)
         if model.signatures:
             artifact = with_signatures(artifact, model)
-    return with_diagnostics(with_kernel_warnings(artifact, model), few_levels(model))
+    said = few_levels(model)
+    return with_diagnostics(with_kernel_warnings(with_time(artifact), model), said)
 
 
 def require_source(model: Model) -> None:
@@ -271,8 +272,10 @@ def require_source(model: Model) -> None:
 TOSA = FrontEnd(
     "TOSA",
     is_tosa,
-    lambda source, target, told: target.backend.compile_tosa(
-        source.data, source.name, target.configuration, target.proof, told
+    lambda source, target, told: with_time(
+        target.backend.compile_tosa(
+            source.data, source.name, target.configuration, target.proof, told
+        )
     ),
     lambda source, target, told: Checked(
         target.backend.check_tosa(source.data, source.name, target.configuration, told), None

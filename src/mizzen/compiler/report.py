@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from mizzen.analysis.cost import cost_report
+from mizzen.analysis.cost.origins import by_owner
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.codegen import Costs
 from mizzen.compiler.edges import Edges, edges_of_subgraph
 from mizzen.compiler.options import Configuration
-from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
+from mizzen.compiler.shapes import shape_of_operator
+from mizzen.diagnostics import Device, Diagnostic, MizzenError, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement
 from mizzen.report.proof import NOT_PROVED, Proof, not_compared
@@ -44,7 +48,7 @@ def compile_report(
 ) -> CompileReport:
     """Return the report of a network whose regions on the NPU have some costs, in their order.
 
-    Regions run one after the other: cycles and constants add up, the arena is shared.
+    Regions run one after the other: constants add up, the arena is shared.
 
     arena_bytes  of the runtime's arena, where the artifact says more than the regions' costs
     """
@@ -60,8 +64,6 @@ def compile_report(
         flash_bytes=flash_bytes,
         areas=areas,
         memories=added([measure for cost in costs for measure in cost.memories]),
-        cycles=sum(cost.cycles for cost in costs),
-        npu_cycles=sum(cost.npu_cycles for cost in costs),
         figures=summed([cost.figures for cost in costs]),
         performance=_performance(costs),
         origins=tuple(map(dict, origins)),
@@ -84,6 +86,51 @@ def _not_compared(model: str, proof: Proof) -> Iterator[Diagnostic]:
         )
 
 
+NO_TIMING_MODEL = "E573"
+"""The code of programs that no timing model knows."""
+
+
+def with_time(artifact: Artifact) -> Artifact:
+    """Put how long an inference takes into an artifact's report, and what each operator takes."""
+    if artifact.report is not None:
+        report = artifact.report
+        subgraphs = {part.title: part for part in copy(artifact).subgraphs}
+        artifact.report = timed_report(
+            artifact,
+            replace(
+                report,
+                subgraphs=tuple(
+                    timed_report(subgraphs[each.subgraph], each)
+                    if each.subgraph in subgraphs
+                    else each
+                    for each in report.subgraphs
+                ),
+            ),
+        )
+    return artifact
+
+
+def timed_report(artifact: Artifact, report: CompileReport) -> CompileReport:
+    """Return an artifact's report with what the timing model says; without where none does.
+
+    An inference is of the main subgraph with what it executes, each once: how often a loop runs is
+    not known.
+    """
+    try:
+        cost = cost_report(artifact)
+    except MizzenError as error:
+        if error.diagnostic.code == NO_TIMING_MODEL:
+            return report
+        raise
+    owned = by_owner(cost.operations, report)
+
+    def timed(placement: OperatorPlacement) -> OperatorPlacement:
+        operations = owned.get((placement.subgraph, placement.index), ())
+        return replace(placement, cycles=sum(each.cycles for each in operations))
+
+    return replace(report, time=cost.time, placements=tuple(map(timed, report.placements)))
+
+
 def with_diagnostics(artifact: Artifact, diagnostics: Iterable[Diagnostic]) -> Artifact:
     """Add what was found to an artifact's report."""
     new = tuple(diagnostics)
@@ -97,11 +144,10 @@ def tflite_placement(
     model: Model,
     operator: Operator,
     device: Device,
-    cycles: Mapping[int, int],
     reasons: Iterable[Reason],
     edges: Edges,
 ) -> OperatorPlacement:
-    """Return where an operator of a TFLite network goes; `cycles` by operator index."""
+    """Return where an operator of a TFLite network goes."""
     outputs = model.main.present(operator.outputs)
     return OperatorPlacement(
         index=operator.index,
@@ -109,9 +155,9 @@ def tflite_placement(
         name=outputs[0].name if outputs else "",
         device=device,
         macs=macs(model.main, operator),
-        cycles=cycles.get(operator.index, 0),
         reasons=tuple(reasons),
         after=edges[operator.index],
+        shape=shape_of_operator(model.main, operator),
     )
 
 
@@ -134,12 +180,11 @@ def in_terms_of(
     def placed(operator: Operator) -> OperatorPlacement:
         of_it = parts.get(operator.index, [])
         if not of_it:
-            return tflite_placement(model, operator, Device.NPU, {}, (gone(operator),), edges)
+            return tflite_placement(model, operator, Device.NPU, (gone(operator),), edges)
         on_cpu = any(part.device is Device.CPU for part in of_it)
-        cycles = {operator.index: sum(part.cycles for part in of_it)}
         reasons = dict.fromkeys(reason for part in of_it for reason in part.reasons)
         device = Device.CPU if on_cpu else Device.NPU
-        return tflite_placement(model, operator, device, cycles, reasons, edges)
+        return tflite_placement(model, operator, device, reasons, edges)
 
     def origin_of(origin: Origin) -> Origin:
         if origin.operator is None or origin.operator >= len(sources):

@@ -6,7 +6,7 @@ take the places of their operators in the user's own network.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.reading import contents_of
@@ -82,15 +82,12 @@ def compile_lowered(
         [_replacement(lowered, groups, code, family.code) for groups, code in codes.items()],
     ).data
     origins = [dict(code.origins) for code in codes.values()]
-    cycles: dict[int, int] = {}
-    for code in codes.values():
-        cycles.update(code.cycles)
     edges = edges_of_subgraph(model.main)
     report = compile_report(
         model.name,
         configuration,
         (
-            _placement(model, row, placed.partition.groups.get(row.index), cycles, edges)
+            _placement(model, row, placed.partition.groups.get(row.index), edges)
             for row in model.main.operators
         ),
         [code.costs for code in codes.values()],
@@ -162,10 +159,9 @@ def _placement(
     model: Model,
     operator: Operator,
     placed: Placed | None,
-    cycles: Mapping[int, int],
     edges: Edges,
 ) -> OperatorPlacement:
     reasons = (UNUSED,) if placed is None else placed.reasons
     on_npu = placed is not None and placed.device is Device.NPU
     device = Device.NPU if on_npu else Device.CPU
-    return tflite_placement(model, operator, device, cycles, () if on_npu else reasons, edges)
+    return tflite_placement(model, operator, device, () if on_npu else reasons, edges)

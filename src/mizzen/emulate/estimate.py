@@ -1,7 +1,8 @@
 """How long the NPU would be busy, and how long this machine is.
 
 A timing model is any function from a program to `Cycles`. The one here is the model that times
-artifacts, in the accelerator's default system: a board's memories are not in it.
+artifacts, in the system that an artifact was compiled for, or the accelerator's default: a board's
+memories are not in it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mizzen.targets.ethos_u.judge.sim.operations import (
     Pooling,
 )
 from mizzen.targets.ethos_u.judge.timing import estimate
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
@@ -42,8 +44,12 @@ BRANCHES = "E677"
 
 
 def stream_estimate(program: Program) -> Cycles:
+    """Return the cycles of a program in its accelerator's default system."""
+    return cycles_in(resolve(accelerator_of(program.hardware).name), program)
+
+
+def cycles_in(system: EthosUConfiguration, program: Program) -> Cycles:
     """Return the cycles of a program by the timing model; none of a stream with branches."""
-    system = resolve(accelerator_of(program.hardware).name)
     try:
         timed = estimate(program, system)
     except MizzenError as error:
@@ -53,7 +59,7 @@ def stream_estimate(program: Program) -> Cycles:
     at_work = sum(
         operation.stages.mac_cycles for operation in timed if operation.stages is not None
     )
-    return Cycles(math.ceil(sum(operation.cycles for operation in timed)), math.ceil(at_work))
+    return Cycles(round(sum(operation.cycles for operation in timed)), math.ceil(at_work))
 
 
 HOST_MULTIPLIES_PER_SECOND = 5e9

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
 from mizzen.report.code import CodeChoice, NetworkChoice, choice_of, network_choice_of
+from mizzen.report.cost import InferenceTime
 from mizzen.report.proof import NOT_PROVED, Proof
 
 SRAM = "Sram"
@@ -21,9 +22,10 @@ SRAM = "Sram"
 
 @dataclass(frozen=True, slots=True)
 class OperatorPlacement:
-    """One operator of the model; `macs` of one inference, `cycles` as the compiler estimates.
+    """One operator of the model; `macs` of one inference, `cycles` by the timing model.
 
     after     operators whose results it takes, by index
+    shape     what it takes and gives in the model: ``49x10x1 -> 25x5x64``
     subgraph  whose operator it is, where the network has several
     """
 
@@ -32,10 +34,11 @@ class OperatorPlacement:
     name: str
     device: Device
     macs: int
-    cycles: int
+    cycles: int = 0
     reasons: tuple[Reason, ...] = ()
     after: tuple[int, ...] = ()
     subgraph: str = ""
+    shape: str = ""
 
     @property
     def region(self) -> Device:
@@ -84,8 +87,7 @@ class CompileReport:
     flash_bytes    the artifact's file
     areas          bytes by what they hold, from the artifact itself
     memories       use by kind of memory, as the compiler counts it
-    cycles         estimated cycles of one inference, memory accesses included
-    npu_cycles     of these, what the NPU needs if memories never make it wait
+    time           how long one inference takes; None where no timing model knows the programs
     figures        numbers of the compiler's own report, by its names
     performance    per NPU operator: the performance data that its driver's users know, JSON-ready;
                    empty where there is not one
@@ -105,8 +107,7 @@ class CompileReport:
     flash_bytes: int
     areas: tuple[Area, ...]
     memories: tuple[Measure, ...]
-    cycles: int
-    npu_cycles: int
+    time: InferenceTime | None = None
     figures: dict[str, int] = field(default_factory=dict[str, int])
     performance: tuple[dict[str, Any], ...] = ()
     origins: tuple[dict[int, Origin], ...] = ()
@@ -129,6 +130,11 @@ class CompileReport:
         from mizzen.notebook import html_of
 
         return html_of(self)
+
+    @property
+    def cycles(self) -> int:
+        """Estimated cycles of an inference, CPU operators included; 0 where nothing says."""
+        return 0 if self.time is None else self.time.cycles
 
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:
@@ -160,7 +166,7 @@ class CompileReport:
         return sum(area.used_bytes for area in self.areas if area.is_sram)
 
 
-VERSION = 1
+VERSION = 2
 """Of the file's layout; files of another version are passed over."""
 
 LARGEST_FILE_BYTES = 64 << 20
@@ -242,8 +248,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "flash_bytes": report.flash_bytes,
         "areas": [asdict(area) for area in report.areas],
         "memories": [asdict(measure) for measure in report.memories],
-        "estimated_cycles": report.cycles,
-        "estimated_npu_cycles": report.npu_cycles,
+        **(time_data(report.time) if report.time else {}),
         "figures": report.figures,
         "performance": list(report.performance),
         "origins": [
@@ -260,6 +265,16 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
             if report.subgraphs
             else {}
         ),
+    }
+
+
+def time_data(time: InferenceTime) -> dict[str, Any]:
+    """Return how long an inference takes as JSON-ready data."""
+    return {
+        **asdict(time),
+        "cpu_cycles": time.cpu_cycles,
+        "seconds": time.seconds,
+        "inferences_per_second": time.inferences_per_second,
     }
 
 
@@ -283,8 +298,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         flash_bytes=_number(document, "flash_bytes"),
         areas=tuple(_area(entry) for entry in document["areas"]),
         memories=tuple(_measure(entry) for entry in document["memories"]),
-        cycles=_number(document, "estimated_cycles"),
-        npu_cycles=_number(document, "estimated_npu_cycles"),
+        time=_time(document) if "cycles" in document else None,
         figures={name: _of(int, value) for name, value in document["figures"].items()},
         performance=tuple(dict(entry) for entry in document.get("performance", ())),
         origins=tuple(
@@ -298,6 +312,17 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         subgraph=_of(str, document.get("subgraph", "")),
         subgraphs=tuple(from_dict(entry) for entry in document.get("subgraphs", ())),
     )
+
+
+CYCLES = ("cycles", "npu_cycles", "compute_cycles")
+
+
+def _time(data: dict[str, Any]) -> InferenceTime:
+    cycles, npu, compute = (_number(data, key) for key in CYCLES)
+    clock_hz = data["clock_hz"]
+    if type(clock_hz) not in (int, float) or not 0 <= clock_hz < LARGEST_NUMBER:
+        raise ValueError(f"{clock_hz!r} is no clock")
+    return InferenceTime(cycles, npu, compute, float(clock_hz), _text(data, "processor"))
 
 
 def _of(kind: type[Value], value: object) -> Value:
@@ -342,6 +367,7 @@ def _placement(data: dict[str, Any]) -> OperatorPlacement:
         reasons=tuple(_reason(reason) for reason in data["reasons"]),
         after=tuple(_of(int, index) for index in data.get("after", ())),
         subgraph=_of(str, data.get("subgraph", "")),
+        shape=_of(str, data.get("shape", "")),
     )
 
 

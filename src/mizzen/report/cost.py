@@ -33,6 +33,10 @@ class Bound(Enum):
     CPU = "CPU"
 
 
+MEMORY_BOUNDS = frozenset({Bound.SRAM, Bound.FLASH, Bound.DRAM})
+"""What is waited for where the NPU could go on."""
+
+
 class Purpose(Enum):
     """What bytes on a bus are."""
 
@@ -85,10 +89,8 @@ class OperationCost:
     macs_per_cycle    of the whole array
     shape             what it takes and gives: ``49x10x1 -> 25x5x64``
     detail            how the machine does it: block, kernel, traversal
-    channels          of a convolution: those that it takes and gives
-    paid_channels     those whose time it takes, as many as the array does at once
     traffic           bytes by memory, port and purpose
-    compiler_cycles   what the compiler's own formula gives; None where it says nothing
+    vela_cycles       by Vela's formula, for who reads Vela's tables; None where it has none
     processor_cycles  of a CPU operator, at the CPU's own clock
     """
 
@@ -105,10 +107,8 @@ class OperationCost:
     macs_per_cycle: int = 0
     shape: str = ""
     detail: str = ""
-    channels: tuple[int, int] | None = None
-    paid_channels: tuple[int, int] | None = None
     traffic: tuple[Traffic, ...] = ()
-    compiler_cycles: int | None = None
+    vela_cycles: int | None = None
     processor_cycles: int = 0
 
     @property
@@ -137,6 +137,39 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class InferenceTime:
+    """How long an inference takes: the timing model's estimate, the same wherever it is told.
+
+    cycles          of the NPU's clock, operators on the CPU included
+    npu_cycles      of these, the NPU's
+    compute_cycles  of these, the ones that are waited for no memory
+    clock_hz        of the NPU; 0 where no clock is known
+    processor       core that operators on the CPU are estimated for; empty where there are none
+    """
+
+    cycles: int
+    npu_cycles: int
+    compute_cycles: int
+    clock_hz: float
+    processor: str = ""
+
+    @property
+    def cpu_cycles(self) -> int:
+        """Cycles of the CPU's part, at the NPU's clock."""
+        return self.cycles - self.npu_cycles
+
+    @property
+    def seconds(self) -> float:
+        """Time of an inference; 0 where no clock is known."""
+        return self.cycles / self.clock_hz if self.clock_hz else 0.0
+
+    @property
+    def inferences_per_second(self) -> float:
+        """Inferences one after the other; 0 where that is not known."""
+        return 1 / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class CostReport:
     """What an inference of an artifact costs.
 
@@ -145,7 +178,7 @@ class CostReport:
     processor        core that the CPU operators are estimated for; empty where there are none
     operations       in the order of execution
     spans            in the order of their starts
-    compiler_cycles  the compiler's own figure for the NPU's part; None where there is not one
+    meaning          what a reader must know of these cycles; empty where nothing is special
     """
 
     model: str
@@ -154,7 +187,7 @@ class CostReport:
     processor: str
     operations: tuple[OperationCost, ...]
     spans: tuple[Span, ...] = ()
-    compiler_cycles: int | None = None
+    meaning: str = ""
 
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows; None for its text."""
@@ -180,9 +213,15 @@ class CostReport:
         return self.cycles - self.npu_cycles
 
     @property
-    def seconds(self) -> float:
-        """Time of an inference."""
-        return self.cycles / self.clock_hz
+    def time(self) -> InferenceTime:
+        """How long an inference takes."""
+        on_npu = [operation for operation in self.operations if operation.device is Device.NPU]
+        waited = added(operation.causes for operation in on_npu)
+        for memory in MEMORY_BOUNDS:
+            waited.pop(memory, None)
+        return InferenceTime(
+            self.cycles, self.npu_cycles, sum(waited.values()), self.clock_hz, self.processor
+        )
 
     @property
     def causes(self) -> dict[Bound, int]:

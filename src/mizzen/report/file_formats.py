@@ -39,7 +39,7 @@ class VersionKeys(Section):
     cpu_operators: Size
     macs: Size
     cycles: Size
-    compiler_cycles: Size | None
+    inferences_per_second: Number
     utilisation: Number | None
     sram_bytes: Size
     flash_bytes: Size

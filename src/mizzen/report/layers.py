@@ -22,11 +22,9 @@ class Layer:
     share            of the inference's cycles, 0 to 1
     causes           `cycles` by what they are waited for
     utilisation      MACs over what the whole array could do in `cycles`, 0 to 1
-    compiler_cycles  the compiler's own figure; None where it says nothing
     sram_bytes       alive in the SRAM at most while it executes; None where that is not known
-    shape            what it takes and gives: ``49x10x1 -> 25x5x64``
+    shape            what it takes and gives in the model: ``49x10x1 -> 25x5x64``
     operations       what it became, by index in the cost report
-    advice           what would make it cheaper; empty where no rule has anything to say
     subgraph         whose operator it is, where the network has several
     """
 
@@ -39,11 +37,9 @@ class Layer:
     share: float
     causes: Mapping[Bound, int]
     utilisation: float
-    compiler_cycles: int | None
     sram_bytes: int | None
     shape: str
     operations: tuple[int, ...]
-    advice: str = ""
     subgraph: str = ""
 
     @property
@@ -65,11 +61,9 @@ class Layer:
             "causes": {cause.value: cycles for cause, cycles in self.causes.items()},
             "bound": None if self.bound is None else self.bound.value,
             "utilisation": self.utilisation,
-            "compiler_cycles": self.compiler_cycles,
             "sram_bytes": self.sram_bytes,
             "shape": self.shape,
             "operations": list(self.operations),
-            "advice": self.advice,
             **({"subgraph": self.subgraph} if self.subgraph else {}),
         }
 

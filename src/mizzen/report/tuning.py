@@ -60,7 +60,6 @@ class Candidate:
     """What compiling a network in one way gives.
 
     cycles            of an inference, by Mizzen's model of the command stream and of CPU operators
-    compiler_cycles   the compiler's own estimate, of the NPU alone
     sram_bytes        written and read in SRAM: feature maps, buffers
     other_bytes       written and read in other memory
     constants_bytes   read only: weights, scales, tables, command streams
@@ -69,11 +68,11 @@ class Candidate:
     file_bytes        of the artifact
     on_cpu            operators on the CPU
     proof             of what was compiled; not tried where it is not on the front
+    inferences_per_second  one after the other; 0 where no clock is known
     """
 
     choice: Choice
     cycles: int
-    compiler_cycles: int
     sram_bytes: int
     other_bytes: int
     constants_bytes: int
@@ -81,6 +80,7 @@ class Candidate:
     file_bytes: int
     on_cpu: int
     proof: Proof = NOT_PROVED
+    inferences_per_second: float = 0.0
 
     @property
     def measures(self) -> tuple[int, ...]:

@@ -83,7 +83,7 @@ class Version:
     configuration    accelerator, system configuration, memory mode and so on, by those names
     cycles           of one inference, estimated; operators on the CPU included where they are
                      estimated too
-    compiler_cycles  the compiler's own figure of the NPU's part; None where it gives none
+    inferences_per_second  one after the other, at the NPU's clock
     sram_bytes       that the network needs at its peak
     flash_bytes      of what is only read and lies in memory that is not SRAM
     file_bytes       of the artifact
@@ -98,7 +98,7 @@ class Version:
     cpu_operators: int
     macs: int
     cycles: int
-    compiler_cycles: int | None
+    inferences_per_second: float
     utilisation: float | None
     sram_bytes: int
     flash_bytes: int

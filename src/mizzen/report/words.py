@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from mizzen.report.cost import InferenceTime
 
 MEMORY_NAMES: Mapping[str, str] = {
     "Sram": "SRAM",
@@ -49,9 +51,39 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.3g} us"
 
 
+def per_second(rate: float) -> str:
+    """Write how often something is done in a second: `6,200`, `42.3`; `-` where nothing says."""
+    if not rate:
+        return "-"
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+
+
+def inference(time: InferenceTime) -> str:
+    """Say how long an inference takes, in the same words wherever it is told."""
+    text = count(time.cycles, "cycle")
+    if time.seconds:
+        text += f", {duration(time.seconds)} at {time.clock_hz / 1e6:g} MHz"
+        text += f", {per_second(time.inferences_per_second)} inferences per second"
+    if time.cpu_cycles:
+        core = f"a {time.processor.title()}" if time.processor else "the CPU"
+        text += f"; {time.cpu_cycles:,} of the cycles on {core} at the same clock"
+    return text
+
+
 def shape(dimensions: Sequence[int]) -> str:
     """Write a shape: `[1, 49, 10, 1]`."""
     return f"[{', '.join(str(dimension) for dimension in dimensions)}]"
+
+
+def layer_shape(taken: Iterable[Sequence[int]], given: Iterable[Sequence[int]]) -> str:
+    """Write what a layer takes and gives, without a batch of 1: `49x10x1 -> 25x5x64`."""
+    before, after = (" and ".join(map(_extents, shapes)) for shapes in (taken, given))
+    return f"{before} -> {after}" if before else f"-> {after}"
+
+
+def _extents(dimensions: Sequence[int]) -> str:
+    shown = dimensions[1:] if len(dimensions) > 1 and dimensions[0] == 1 else dimensions
+    return "x".join(map(str, shown))
 
 
 def memory_name(memory: str) -> str:

@@ -58,7 +58,7 @@ def test_passes_of_ethos_n_have_arms_estimate(compiled: Compiled) -> None:
     require_sums(report)
     assert artifact.report is not None
     on_npu = [row for row in report.operations if row.device is Device.NPU]
-    assert abs(report.npu_cycles - artifact.report.cycles) <= len(on_npu), "each is rounded"
+    assert report.time == artifact.report.time
     assert {row.bound for row in on_npu} <= {Bound.DRAM, Bound.MAC, Bound.ROUNDING, Bound.OUTPUT}
     assert any(row.utilisation > 0 for row in on_npu)
     assert all(row.traffic for row in on_npu)
@@ -87,13 +87,11 @@ def test_a_stream_can_be_asked_about_in_another_system(compiled: Compiled) -> No
 def test_a_strangers_stream_is_timed_in_the_accelerators_default_system(
     compiled: Compiled,
 ) -> None:
-    """Without a report there is no compiler's total, but its formula over the stream."""
     made = compiled("kws_ref_model", "ethos-u55-128")
     bare = cost_report(artifact_of(made.data, made.name))
     known = cost_report(made)
     assert bare.configuration["system_config"] == "Ethos_U55_High_End_Embedded"
     assert [row.cycles for row in bare.operations] == [row.cycles for row in known.operations]
-    assert bare.compiler_cycles == sum(row.compiler_cycles or 0 for row in bare.operations)
 
 
 @pytest.mark.parametrize(

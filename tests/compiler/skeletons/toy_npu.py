@@ -25,7 +25,7 @@ class ToyRegions(PlainRegions):
     operations = frozenset({"CLAMP", "CONST", "RESCALE"})
 
     def compile(self, part: Extracted, on_progress: ProgressCallback | None) -> OperatorCode:
-        return operator_code(part, TOY, write(part.graph), Costs(1, 1, ()), "Toy compiler")
+        return operator_code(part, TOY, write(part.graph), Costs(()), "Toy compiler")
 
 
 class ToyBackend(PlainBackend):

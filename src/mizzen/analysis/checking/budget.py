@@ -203,13 +203,9 @@ def _help(
     fitting = [remedy for remedy in remedies if remedy.sram_bytes <= budget_bytes]
     if fitting:
         return f"{fitting[-1].words} fits: it needs {fitting[-1].sram_bytes} bytes"
-    better = [remedy for remedy in remedies if remedy.sram_bytes < sram_of(report, memory)]
-    if better:
-        least = min(better, key=lambda remedy: remedy.sram_bytes)
-        return f"{least.words} needs {least.sram_bytes} bytes, which is less and still too many"
     if remedies:
-        tried = ", ".join(remedy.words for remedy in remedies)
-        return f"use a smaller network; {tried} would need no less"
+        least = min(sram_of(report, memory), *(remedy.sram_bytes for remedy in remedies))
+        return f"use a smaller network or input: with all options tried it needs {least} bytes"
     return "use a smaller network or input; what the compiler can do was not tried"
 
 
@@ -252,7 +248,7 @@ def _changes(
     left = budget_bytes - (memory.by_memory.get(SRAM, 0) - scheduled)
     if 0 < left < scheduled:
         yield f"--arena-cache-size {left}", {"arena_cache_size": left}
-    for mode in _modes(configuration):
+    for mode in other_modes(report):
         if modes is not None and mode not in modes:
             continue
         yield f"--memory-mode {mode}", {"memory_mode": mode}
@@ -263,8 +259,11 @@ def _configuration(report: CompileReport) -> EthosUConfiguration | None:
     return recorded(known) if str(known.get("accelerator", "")).startswith("ethos-u") else None
 
 
-def _modes(configuration: EthosUConfiguration) -> Sequence[str]:
+def other_modes(report: CompileReport) -> Sequence[str]:
     """Return other memory modes that the NPU can run, if their files are still there."""
+    configuration = _configuration(report)
+    if configuration is None:
+        return ()
     try:
         sections = read_files(configuration.files)
     except MizzenError:

@@ -76,7 +76,7 @@ def cost_of(
         cpu_operators=sum(layer.device is Device.CPU for layer in layers),
         macs=macs if report is None else report.macs,
         cycles=cost.cycles,
-        compiler_cycles=cost.compiler_cycles,
+        inferences_per_second=cost.time.inferences_per_second,
         utilisation=_utilisation(cost),
         sram_bytes=memory.by_memory.get(SRAM, 0),
         flash_bytes=sum(size for name, size in areas.items() if name.is_flash),

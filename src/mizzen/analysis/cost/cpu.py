@@ -18,6 +18,7 @@ from mizzen.diagnostics import Device, Origin
 from mizzen.frontends.tflite import Subgraph, macs, read
 from mizzen.frontends.tflite.model import Operator
 from mizzen.report.cost import Bound, OperationCost, Span, Unit
+from mizzen.report.words import layer_shape
 
 KINDS: dict[Class, str] = {
     Class.CONVOLUTION: "CONV_2D TRANSPOSE_CONV Conv ConvTranspose",
@@ -123,9 +124,8 @@ def _operator(subgraph: Subgraph, operator: Operator, origin: Origin) -> Work:
             amount = sum(tensor.size_bytes or 0 for tensor in outputs)
         case _:
             amount = max([elements, *(tensor.elements for tensor in inputs)])
-    taken = " and ".join("x".join(map(str, tensor.shape)) for tensor in inputs)
-    given = " and ".join("x".join(map(str, tensor.shape)) for tensor in outputs)
-    return Work(operator.kind, origin, amount, elements, products, f"{taken} -> {given}")
+    shape = layer_shape((each.shape for each in inputs), (each.shape for each in outputs))
+    return Work(operator.kind, origin, amount, elements, products, shape)
 
 
 def _size_bytes(step: VariableStep, contents: Contents) -> int:

@@ -9,7 +9,6 @@ from mizzen.analysis.cost.rounding import whole_parts, whole_steps
 from mizzen.diagnostics import Device, Origin
 from mizzen.report.cost import Bound, OperationCost, Purpose, Span, Traffic, Unit
 from mizzen.targets.ethos_u.judge.timing import (
-    INPUT_DEPTH,
     Cause,
     Held,
     KernelWork,
@@ -92,10 +91,8 @@ def _row(
         macs_per_cycle=configuration.accelerator.macs,
         shape=_shape(timed.work),
         detail=_detail(timed.work),
-        channels=_channels(timed.work),
-        paid_channels=_paid_channels(timed.work),
         traffic=tuple(_traffic(timed)),
-        compiler_cycles=timed.vela_cycles,
+        vela_cycles=timed.vela_cycles,
     )
 
 
@@ -151,22 +148,6 @@ def _detail(work: KernelWork | TransferWork) -> str:
     if work.blockdep:
         parts.append(f"BLOCKDEP {work.blockdep}")
     return ", ".join(parts)
-
-
-def _channels(work: KernelWork | TransferWork) -> tuple[int, int] | None:
-    if isinstance(work, TransferWork) or work.kind is not WorkKind.CONVOLUTION:
-        return None
-    return work.channels, work.blocks.shape[2]
-
-
-def _paid_channels(work: KernelWork | TransferWork) -> tuple[int, int] | None:
-    """Return the channels of whole steps of the array."""
-    channels = _channels(work)
-    if channels is None or isinstance(work, TransferWork):
-        return None
-    steps = (INPUT_DEPTH if work.part_kernel else work.slab, work.cores * work.microblock[2])
-    taken, given = (-(-count // step) * step for count, step in zip(channels, steps, strict=True))
-    return taken, given
 
 
 def _spans(timed: Timed, index: int) -> Iterator[Span]:

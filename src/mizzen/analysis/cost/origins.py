@@ -16,6 +16,28 @@ from mizzen.report.cost import OperationCost
 
 WORD_BYTES = 4
 
+Owner = tuple[str, int]
+"""An operator of the model: its subgraph, where there are several, and its index."""
+
+
+def by_owner(
+    operations: Sequence[OperationCost], report: CompileReport
+) -> dict[Owner | Device, list[OperationCost]]:
+    """Return operations by the operators that they are of; by the device those that are of none."""
+    known = {(placement.subgraph, placement.index) for placement in report.placements}
+    titles = {report.model: ""} | {
+        subgraph.model: subgraph.subgraph for subgraph in report.subgraphs
+    }
+    elsewhere = "another subgraph" if report.subgraph else ""
+    owned: dict[Owner | Device, list[OperationCost]] = {}
+    for operation in operations:
+        owner: Owner | Device = operation.device
+        if operation.origin is not None and operation.origin.operator is not None:
+            place = titles.get(operation.origin.model or "", elsewhere), operation.origin.operator
+            owner = place if place in known else owner
+        owned.setdefault(owner, []).append(operation)
+    return owned
+
 
 def of_model(
     operations: Sequence[OperationCost], report: CompileReport | None

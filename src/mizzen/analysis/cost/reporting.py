@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,13 +19,21 @@ from mizzen.artifact.steps import NpuStep, Step
 from mizzen.artifact.views import within
 from mizzen.diagnostics import fail
 from mizzen.report.cost import CostReport, OperationCost, Span
+from mizzen.targets.ethos_n.timing import SHORTEST_STRIPE_CYCLES
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 from mizzen.targets.ethos_u.machine.program import Program
 from mizzen.targets.ethos_u.machine.recorded_config import recorded
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
 ETHOS_N_CLOCK_HZ = 1e9
-"""Taken for Ethos-N, whose artifacts know no clock."""
+"""Taken for Ethos-N, whose artifacts know no clock: the one at which its TOPS are counted."""
+
+ETHOS_N_MEANING = (
+    "Cycles of Ethos-N are by the model with which Arm's library chooses plans. It counts at least "
+    f"{SHORTEST_STRIPE_CYCLES:,} cycles for a stripe, the piece of a layer that is moved or "
+    "computed at once, so small layers take multiples of that. It knows no clock: "
+    f"{ETHOS_N_CLOCK_HZ / 1e6:g} MHz are taken."
+)
 
 
 def cost_report(
@@ -60,7 +68,7 @@ def cost_report(
         processor=core.name if any(operation.processor_cycles for operation in operations) else "",
         operations=tuple(operations),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
-        compiler_cycles=report.cycles if report is not None else _compilers(operations),
+        meaning=ETHOS_N_MEANING if chosen is None and artifact.accelerator is not None else "",
     )
 
 
@@ -111,16 +119,6 @@ def _step(
             raise fail("E573", f"no timing model knows the programs of {step.accelerator}")
         case _:
             return cpu_operations(step, contents, clocks.core, clocks.ratio)
-
-
-def _compilers(operations: Sequence[OperationCost]) -> int | None:
-    """Add up what the compiler's formula gives; None where it says nothing."""
-    known = [
-        operation.compiler_cycles
-        for operation in operations
-        if operation.compiler_cycles is not None
-    ]
-    return sum(known) if known else None
 
 
 def _placed(operation: OperationCost, step: int, first: int, start: int) -> OperationCost:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, cast
 
 from mizzen.analysis.findings import Findings
-from mizzen.report.compilation import as_dict
+from mizzen.report.compilation import as_dict, time_data
 from mizzen.report.cost import CostReport
 
 VERSION = 1
@@ -34,10 +34,7 @@ def findings_document(findings: Findings) -> dict[str, Any]:
 def sums(cost: CostReport) -> dict[str, Any]:
     """Return the sums of a cost report, which are no fields of it."""
     return {
-        "cycles": cost.cycles,
-        "npu_cycles": cost.npu_cycles,
-        "cpu_cycles": cost.cpu_cycles,
-        "seconds": cost.seconds,
+        **time_data(cost.time),
         "causes": plain(cost.causes),
         "traffic": plain(cost.traffic),
     }

@@ -27,7 +27,8 @@ def document_schema() -> Schema:
     named: dict[str, Schema] = {}
     cost = _of_dataclass(CostReport, named)
     sums: Mapping[str, Any] = {
-        "cycles": int, "npu_cycles": int, "cpu_cycles": int, "seconds": float,
+        "cycles": int, "npu_cycles": int, "cpu_cycles": int, "compute_cycles": int,
+        "seconds": float, "inferences_per_second": float,
         "causes": Mapping[Bound, int], "traffic": tuple[Traffic, ...],
     }  # fmt: skip
     cost["properties"] |= {name: _of(kind, named) for name, kind in sums.items()}

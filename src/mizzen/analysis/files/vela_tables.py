@@ -16,10 +16,9 @@ from pathlib import Path
 from mizzen.analysis.findings import Findings, system_of
 from mizzen.compiler.ethos_u.summary import summary_file, table_file
 from mizzen.report.compilation import SRAM
-from mizzen.report.cost import Bound, OperationCost
+from mizzen.report.cost import MEMORY_BOUNDS, OperationCost
 from mizzen.report.memory import MemoryReport
 
-MEMORY_BOUNDS = frozenset({Bound.SRAM, Bound.FLASH, Bound.DRAM})
 ACCESS_COLUMNS = {
     SRAM: "SRAM AC",
     "Dram": "DRAM AC",
@@ -83,7 +82,7 @@ def _ours(operation: OperationCost) -> dict[str, object]:
         "end_cycles": operation.end_cycles,
         "read_bytes": sum(part.read_bytes for part in operation.traffic),
         "written_bytes": sum(part.written_bytes for part in operation.traffic),
-        "compiler_cycles": operation.compiler_cycles,
+        "vela_cycles": operation.vela_cycles,
         "operator": None if origin is None else origin.operator,
         "step": operation.step,
         "command_word": None if origin is None else origin.command,

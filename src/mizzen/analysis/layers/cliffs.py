@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from mizzen.analysis.cost import cost_report
 from mizzen.analysis.layers.neighbours import (
     Form,
     channels_of,
@@ -46,6 +45,11 @@ def candidates(model: Model, layers: Sequence[Layer]) -> list[Operator]:
     return [operator for operator in operators if forms_of(model, operator)][:MOST_LAYERS]
 
 
+def alone(target: ResolvedTarget) -> ResolvedTarget:
+    """Return how one layer is compiled by itself."""
+    return replace(target, configuration=target.backend.for_one_layer(target.configuration))
+
+
 def cliffs(
     model: Model,
     operators: Sequence[Operator],
@@ -56,30 +60,33 @@ def cliffs(
 
     on_layer  is told how many are done, and of how many
     """
-    unproved = replace(target, proof=OFF)
     wanted = [(each, form) for each in operators for form in forms_of(model, each)]
     for done, (operator, form) in enumerate(wanted):
         on_layer(done, len(wanted))
-        neighbours = tuple(_neighbours(model, operator, form, unproved))
         channels = channels_of(model, operator, form)
-        if channels in (each.channels for each in neighbours):
+        around = tuple(neighbours(model, operator, form, target, counts_around(channels)))
+        if channels in (each.channels for each in around):
             outputs = model.main.present(operator.outputs)
             yield Cliff(operator.index, operator.kind, outputs[0].name, form.axis.value,
-                        channels, neighbours)  # fmt: skip
+                        channels, around)  # fmt: skip
 
 
-def _neighbours(
-    model: Model, operator: Operator, form: Form, target: ResolvedTarget
+def neighbours(
+    model: Model, operator: Operator, form: Form, target: ResolvedTarget, counts: Sequence[int]
 ) -> Iterator[Neighbour]:
-    for count in counts_around(channels_of(model, operator, form)):
+    """Compile an operator alone with other numbers of channels, without proof.
+
+    Those that the compiler does not take, or leaves to the CPU, are left out.
+    """
+    unproved = replace(target, proof=OFF)
+    for count in counts:
         try:
             changed = Source(neighbour(model, operator, form, count), model.name)
-            artifact = compile_file(changed, target)
+            artifact = compile_file(changed, unproved)
         except MizzenError:
             continue  # what the compiler does not take is not a neighbour
         report = artifact.report
         if report is None or report.on_cpu:
             continue
         constants = sum(area.used_bytes for area in report.areas if area.name == "constants")
-        cycles = cost_report(artifact).cycles
-        yield Neighbour(count, cycles, report.sram_bytes, constants)
+        yield Neighbour(count, report.cycles, report.sram_bytes, constants)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mizzen.analysis.layers.advice import advice
+from mizzen.analysis.cost.origins import by_owner
 from mizzen.diagnostics import Device
 from mizzen.report import CompileReport, OperatorPlacement
 from mizzen.report.compilation import SRAM
@@ -26,18 +26,7 @@ def layers(
     the inference's.
     """
     alive = _alive(memory)
-    operations: dict[tuple[str, int] | Device, list[OperationCost]] = {}
-    known = {(placement.subgraph, placement.index) for placement in report.placements}
-    titles = {report.model: ""} | {
-        subgraph.model: subgraph.subgraph for subgraph in report.subgraphs
-    }
-    elsewhere = "another subgraph" if report.subgraph else ""
-    for operation in cost.operations:
-        owner: tuple[str, int] | Device = operation.device
-        if operation.origin is not None and operation.origin.operator is not None:
-            place = titles.get(operation.origin.model or "", elsewhere), operation.origin.operator
-            owner = place if place in known else owner
-        operations.setdefault(owner, []).append(operation)
+    operations = by_owner(cost.operations, report)
     made = [
         _layer(
             placement,
@@ -86,11 +75,9 @@ def _layer(
         share=share,
         causes=causes,
         utilisation=_utilisation(placement.macs, operations),
-        compiler_cycles=_compiler_cycles(operations),
         sram_bytes=max(at_work, default=None),
-        shape=_shape(operations),
+        shape=placement.shape or _shape(operations),
         operations=tuple(operation.index for operation in operations),
-        advice=advice(operations, causes, share),
         subgraph=placement.subgraph,
     )
 
@@ -102,15 +89,6 @@ def _utilisation(macs: int, operations: Sequence[OperationCost]) -> float:
         for operation in operations
     )
     return macs / capacity if capacity else 0.0
-
-
-def _compiler_cycles(operations: Sequence[OperationCost]) -> int | None:
-    said = [
-        operation.compiler_cycles
-        for operation in operations
-        if operation.compiler_cycles is not None
-    ]
-    return sum(said) if said else None
 
 
 def _shape(operations: Sequence[OperationCost]) -> str:

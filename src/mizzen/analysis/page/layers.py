@@ -9,6 +9,7 @@ from mizzen.analysis.page import anchors
 from mizzen.analysis.page.columns import without_empty_columns
 from mizzen.diagnostics import Device
 from mizzen.report import CompileReport, OperatorPlacement
+from mizzen.report.advice import Advice
 from mizzen.report.layers import Layer
 from mizzen.report.page import Block, Cell, Link, Note, Section, Table
 from mizzen.report.words import short_name
@@ -24,8 +25,8 @@ def layers_section(findings: Findings) -> Section:
     layers = findings.layers
     table = _costs(findings, layers) if layers else _placements(findings, report)
     blocks: tuple[Block, ...] = (without_empty_columns(table),)
-    if any(layer.advice for layer in layers):
-        blocks += (_advice(layers),)
+    if findings.advice:
+        blocks += (_advice(findings.advice),)
     if report.on_cpu:
         blocks += (_reasons(report),)
     return Section("Layers", blocks)
@@ -37,7 +38,7 @@ def _costs(findings: Findings, layers: Sequence[Layer]) -> Table:
         "Operators of the model, with what they cost",
         (
             "#", "type", "shape", "on", "cycles", "of the time", "bound by", "utilisation", "MACs",
-            "SRAM", "compiler's cycles", "commands", "output",
+            "SRAM", "commands", "output",
         ),
         tuple(
             _cost(layer, None if layer.index is None else works.get(layer.index))
@@ -45,7 +46,7 @@ def _costs(findings: Findings, layers: Sequence[Layer]) -> Table:
         ),
         frozenset({5, 7}),
         tuple("" if layer.index is None else anchors.of_layer(layer.index) for layer in layers),
-        frozenset({12}),
+        frozenset({11}),
     )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def _cost(layer: Layer, work: Work | None) -> tuple[Cell, ...]:
     return (
         layer.index, layer.kind, layer.shape or None, layer.device.value, layer.cycles, layer.share,
         None if layer.bound is None else layer.bound.value, layer.utilisation or None,
-        layer.macs, layer.sram_bytes, layer.compiler_cycles, link_to(work),
+        layer.macs, layer.sram_bytes, link_to(work),
         short_name(layer.name) or None,
     )  # fmt: skip
 
@@ -70,7 +71,7 @@ def commands_of(findings: Findings) -> dict[int, Work]:
 def _placements(findings: Findings, report: CompileReport) -> Table:
     works = commands_of(findings)
     return Table(
-        "Operators of the model, their cycles as the compiler estimates them",
+        "Operators of the model, with their estimated cycles",
         ("#", "type", "on", "MACs", "cycles", "commands", "output"),
         tuple(_row(placement, works.get(placement.index)) for placement in report.placements),
         anchors=tuple(anchors.of_layer(placement.index) for placement in report.placements),
@@ -95,13 +96,11 @@ def link_to(work: Work | None) -> Link | None:
     return Link(f"word {work.offset_words:,}", anchor)
 
 
-def _advice(layers: Sequence[Layer]) -> Table:
-    told = [layer for layer in layers if layer.advice and layer.index is not None]
+def _advice(advice: Sequence[Advice]) -> Table:
     return Table(
-        "What would make layers cheaper",
-        ("operator", "of the time", "advice"),
-        tuple((_link(layer.index, layer.kind), layer.share, layer.advice) for layer in told),
-        frozenset({1}),
+        "What would make it cheaper, as tried",
+        ("operator", "saves", "change, and what it brought"),
+        tuple((_link(each.layer, each.kind), each.saved_cycles, each.text) for each in advice),
         wide=frozenset({2}),
     )
 

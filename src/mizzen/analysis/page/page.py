@@ -15,7 +15,7 @@ from mizzen.analysis.page.roofline import roofline
 from mizzen.analysis.page.subgraphs import subgraphs
 from mizzen.analysis.page.time import time
 from mizzen.report.page import Figure, Figures, Page
-from mizzen.report.words import count, duration, memory_name, share, size
+from mizzen.report.words import count, duration, memory_name, per_second, share, size
 
 
 def report_page(findings: Findings) -> Page:
@@ -52,13 +52,15 @@ def _figures(findings: Findings) -> Figures:
 
 def _time(findings: Findings) -> Iterator[Figure]:
     cost, report = findings.cost, findings.compilation
-    if cost is not None:
-        at = f"at {cost.clock_hz / 1e6:g} MHz, estimated"
-        yield Figure("Inference", duration(cost.seconds), at)
-        cpu = f", {cost.cpu_cycles:,} of them on the CPU" if cost.cpu_cycles else ""
-        yield Figure("Cycles", f"{cost.cycles:,}", f"estimated{cpu}")
-    elif report is not None:
-        yield Figure("Cycles", f"{report.cycles:,}", f"NPU part, estimate of {report.compiler}")
+    time = cost.time if cost is not None else None if report is None else report.time
+    if time is None:
+        return
+    if time.seconds:
+        at = f"at {time.clock_hz / 1e6:g} MHz, estimated"
+        yield Figure("Inference", duration(time.seconds), at)
+        yield Figure("Inferences per second", per_second(time.inferences_per_second), at)
+    cpu = f", {time.cpu_cycles:,} of them on the CPU" if time.cpu_cycles else ""
+    yield Figure("Cycles", f"{time.cycles:,}", f"estimated{cpu}")
 
 
 def _placement(findings: Findings) -> Iterator[Figure]:

@@ -9,7 +9,7 @@ from mizzen.report import CompileReport
 from mizzen.report.page import Note, Section, Table
 from mizzen.report.words import count
 
-HEADINGS = ("subgraph", "on the NPU", "cycles of the NPU's part", "arena, bytes", "proof")
+HEADINGS = ("subgraph", "on the NPU", "cycles", "arena, bytes", "proof")
 
 
 def subgraphs(findings: Findings) -> Iterator[Section]:

@@ -41,10 +41,8 @@ def _bounds(cost: CostReport) -> Shares:
         for cause, cycles in sorted(cost.causes.items(), key=lambda pair: -pair[1])
         if cycles
     )
-    text = f"{cost.cycles:,} cycles of an inference, by what they are waited for."
-    if cost.compiler_cycles is not None:
-        text += f" The compiler's own estimate of the NPU's part: {cost.compiler_cycles:,} cycles."
-    return Shares("What bounds the time", text, parts)
+    text = f"{cost.cycles:,} cycles of an inference, by what they are waited for. {cost.meaning}"
+    return Shares("What bounds the time", text.rstrip(), parts)
 
 
 def _timeline(cost: CostReport) -> Timeline:
@@ -110,7 +108,7 @@ def _operations(findings: Findings, cost: CostReport) -> Table:
         "Operations, in the order of execution",
         (
             "#", "operation", "layer", "start", "end", "cycles", "of the time", "bound by",
-            "MACs", "utilisation", "bytes", "compiler's cycles", "shape", "detail",
+            "MACs", "utilisation", "bytes", "shape", "detail",
         ),
         tuple(tuple(_cells(operation, cost.cycles, layers)) for operation in cost.operations),
         frozenset({6, 9}),
@@ -141,6 +139,5 @@ def _cells(operation: OperationCost, whole: int, layers: frozenset[int]) -> Iter
     yield operation.macs or None
     yield operation.utilisation or None
     yield sum(part.read_bytes + part.written_bytes for part in operation.traffic) or None
-    yield operation.compiler_cycles
     yield operation.shape or None
     yield operation.detail or None

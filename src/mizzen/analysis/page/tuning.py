@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mizzen.report.page import Cell, Figure, Figures, Page, Section, Table
 from mizzen.report.tuning import Candidate, TuningReport
-from mizzen.report.words import share, size
+from mizzen.report.words import per_second, share, size
 
 
 def tuning_page(tuning: TuningReport) -> Page:
@@ -14,10 +14,15 @@ def tuning_page(tuning: TuningReport) -> Page:
         chosen, base = tuning.chosen, tuning.base
         cycles = f"{share(chosen.cycles, base.cycles)} of what the options as they are take"
         figures.append(Figure("Cycles", f"{chosen.cycles:,}", cycles))
+        rate = chosen.inferences_per_second
+        if rate:
+            figures.append(Figure("Inferences per second", per_second(rate), "estimated"))
         figures.append(Figure("SRAM", size(chosen.sram_bytes), f"{size(base.sram_bytes)} before"))
+        flash = f"{size(base.constants_bytes)} before"
+        figures.append(Figure("Flash", size(chosen.constants_bytes), flash))
     front = Table(
         "Candidates that none is better than in everything, and the options as they are",
-        ("options", "cycles", "SRAM", "other memory", "constants", "chosen"),
+        ("options", "cycles", "SRAM", "other memory", "flash", "chosen"),
         tuple(_row(candidate, tuning) for candidate in (tuning.base, *tuning.front)),
         wide=frozenset({0}),
     )
@@ -25,7 +30,7 @@ def tuning_page(tuning: TuningReport) -> Page:
     return Page(
         model,
         "A search of compilations.",
-        (Section("Front", (front,)),),
+        (Section("Pareto front", (front,)),),
         (Figures(tuple(figures)),),
     )
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from mizzen.analysis.checking.budget import sram_of
-from mizzen.analysis.cost import cost_report
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import resolve_target
@@ -186,12 +185,12 @@ def measured(choice: Choice, artifact: Artifact) -> Candidate:
     written = [area for area in report.areas if area.name != CONSTANTS]
     return Candidate(
         choice=choice,
-        cycles=cost_report(artifact).cycles,
-        compiler_cycles=report.cycles,
+        cycles=report.cycles,
         sram_bytes=sum(area.used_bytes for area in written if area.is_sram),
         other_bytes=sum(area.used_bytes for area in written if not area.is_sram),
         constants_bytes=sum(area.used_bytes for area in report.areas if area.name == CONSTANTS),
         sram_total_bytes=sram_of(report, memory_report(artifact)),
         file_bytes=report.flash_bytes,
         on_cpu=len(report.on_cpu),
+        inferences_per_second=report.time.inferences_per_second if report.time else 0.0,
     )

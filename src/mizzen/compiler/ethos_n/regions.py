@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 
 import numpy as np
 
@@ -38,7 +37,7 @@ from mizzen.targets.ethos_n.patterns import (
     unprofitable,
 )
 from mizzen.targets.ethos_n.program import program_with
-from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate, pass_cycles
+from mizzen.targets.ethos_n.timing import Estimated, as_data, estimate
 from mizzen.targets.families import ETHOS_N
 
 NPU_SUFFIX = "_npu"
@@ -197,7 +196,6 @@ class EthosNRegions:
         constants = compiled.serialize(), encode_capabilities(capabilities)
         given, computed = generated.input_order, _computed(generated, compiled)
         estimated = estimate(compiled.passes, capabilities)
-        per_pass = [ceil(pass_cycles(*of_pass, capabilities)) for of_pass in estimated]
         origins = _pass_origins(generated, compiled)
         network = _network(part, moves, constants, given, computed, unsigned)
         return OperatorCode(
@@ -206,8 +204,7 @@ class EthosNRegions:
             network=network,
             compiler=COMPILER,
             origins=_origins(compiled, origins),
-            cycles=_cycles(part, origins, per_pass),
-            costs=_costs(compiled, estimated, sum(per_pass)),
+            costs=_costs(compiled, estimated),
             constants=constants,
             given=given,
             computed=computed,
@@ -403,26 +400,11 @@ def _origins(compiled: CompiledNetwork, origins: Sequence[Origin | None]) -> dic
     return {offset: origin for offset, origin in pairs if origin is not None}
 
 
-def _cycles(
-    part: Extracted, origins: Sequence[Origin | None], per_pass: Sequence[int]
-) -> dict[int, int]:
-    """Return the estimated cycles of each group: those of a pass go to its first operator."""
-    groups = {
-        operation.origin: operation.group for operation in part.graph if operation.group is not None
-    }
-    by_group: dict[int, int] = {}
-    for origin, cycles in zip(origins, per_pass, strict=True):
-        group = groups.get(origin)
-        if group is not None:
-            by_group[group] = by_group.get(group, 0) + cycles
-    return by_group
-
-
-def _costs(compiled: CompiledNetwork, estimated: Estimated, cycles: int) -> Costs:
+def _costs(compiled: CompiledNetwork, estimated: Estimated) -> Costs:
     container = compiled.container
     constants = len(container.constant_dma) + len(container.constant_control_unit)
     areas = (
         Area("constants", "Dram", constants),
         Area("arena", "Dram", compiled.intermediate_bytes),
     )
-    return Costs(cycles, cycles, areas, performance=as_data(estimated))
+    return Costs(areas, performance=as_data(estimated))

@@ -15,7 +15,7 @@ from mizzen.artifact.steps import read_network
 from mizzen.compiler.codegen import RegionCode, RegionRefusal, Way
 from mizzen.compiler.ethos_u.agreement import held
 from mizzen.compiler.ethos_u.operator_file import Edge, edge_of_value, operator_file
-from mizzen.compiler.ethos_u.search.costs import costs_of, cycles_by_operator
+from mizzen.compiler.ethos_u.search.costs import costs_of
 from mizzen.compiler.ethos_u.search.judging import Judged
 from mizzen.compiler.ethos_u.search.searching import HAZARD, plainly, searched
 from mizzen.compiler.ethos_u.witness import witness_of
@@ -216,7 +216,6 @@ class OwnRegions:
             network=file,
             compiler=COMPILER,
             origins=origins_of(judged, operations),
-            cycles=cycles_of(judged, operations),
             costs=costs_of([judged], [choice], self.configuration),
             program=judged,
             states=states,
@@ -273,16 +272,6 @@ def origins_of(program: Judged, operations: Sequence[Operation]) -> dict[int, Or
         for offset, place in program.program.origins.items()
         if place.operator is not None and (origin := operations[place.operator].origin)
     }
-
-
-def cycles_of(program: Judged, operations: Sequence[Operation]) -> dict[int, int]:
-    """Return the estimated cycles of each group."""
-    cycles: dict[int, int] = {}
-    for place, of_operation in cycles_by_operator(program.timed).items():
-        group = operations[place].group
-        if group is not None:
-            cycles[group] = cycles.get(group, 0) + of_operation
-    return cycles
 
 
 def groups_of_states(graph: Graph) -> list[int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.escaping import csv_cell
+from mizzen.report.cost import InferenceTime
 
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Port
 
 GIB = 1024.0**3
+NOTHING_KNOWN = InferenceTime(0, 0, 0, 0.0)
 
 SRAM = "Sram"
 ON_CHIP_FLASH = "OnChipFlash"
@@ -55,8 +57,8 @@ def table_file(rows: Sequence[Mapping[str, object]]) -> bytes:
 
 def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[str, object]:
     """Return the columns of the one row there is."""
-    seconds = report.cycles / configuration.system.core_clock_hz
-    per_second = 1 / seconds if seconds else float("nan")
+    time = report.time or NOTHING_KNOWN
+    per_second = time.inferences_per_second or float("nan")
     measures = {measure.memory: measure for measure in report.memories}
     macs = report.figures.get("macCount", 0)
     passes = report.figures.get("npuOps", 0)
@@ -66,7 +68,7 @@ def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[s
         **_system(configuration),
         "inferences_per_second": per_second,
         "batch_size": 1,
-        "inference_time": seconds,
+        "inference_time": time.seconds,
         "passes_before_fusing": passes,
         "passes_after_fusing": passes,
         **{
@@ -82,12 +84,12 @@ def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[s
         },
         "nn_macs": macs,
         "nn_tops": macs * 2 * per_second / 1e12,
-        "cycles_npu": report.npu_cycles,
+        "cycles_npu": time.compute_cycles,
         **{
             f"cycles_{column}_access": measures[name].access_cycles if name in measures else 0
             for name, column, _ in MEMORIES
         },
-        "cycles_total": report.cycles,
+        "cycles_total": time.cycles,
         "operators_on_npu": len(report.on_npu),
         "operators_on_cpu": len(report.on_cpu),
         "model_macs": report.macs,

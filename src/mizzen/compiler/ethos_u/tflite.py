@@ -32,7 +32,6 @@ from mizzen.compiler.ethos_u.regions import (
     COMPILER,
     OwnCode,
     OwnRegions,
-    cycles_of,
     origins_of,
     reason_of,
 )
@@ -348,9 +347,6 @@ def _report(
     network: _Network,
     configuration: EthosUConfiguration,
 ) -> CompileReport:
-    cycles: dict[int, int] = {}
-    for program, code in zip(network.programs, network.codes, strict=True):
-        cycles |= cycles_of(program, code.operations)
     tried = {id(placed.code[groups]): ways for groups, ways in placed.tried.items()}
     choices = [
         CodeChoice(Maker.MIZZEN, program.cost, tried=tried.get(id(code), ()))
@@ -360,7 +356,7 @@ def _report(
     return compile_report(
         model.name,
         configuration,
-        _placements(model, placed, cycles, network.handles),
+        _placements(model, placed, network.handles),
         [costs_of(network.programs, choices, configuration, arena_bytes)],
         compiler=COMPILER,
         flash_bytes=len(network.data),
@@ -372,7 +368,7 @@ def _report(
 
 
 def _placements(
-    model: Model, placed: Placement, cycles: Mapping[int, int], handles: Sequence[int]
+    model: Model, placed: Placement, handles: Sequence[int]
 ) -> Iterator[OperatorPlacement]:
     edges = edges_of_subgraph(model.main)
     for operator in model.main.operators:
@@ -380,7 +376,7 @@ def _placements(
         on_npu = operator.index in handles if group is None else group.device is Device.NPU
         device = Device.NPU if on_npu else Device.CPU
         reasons = () if on_npu else (FOLDED,) if group is None else group.reasons
-        yield tflite_placement(model, operator, device, cycles, reasons, edges)
+        yield tflite_placement(model, operator, device, reasons, edges)
 
 
 def _moved(model: Model, placed: Placement) -> Iterator[Diagnostic]:

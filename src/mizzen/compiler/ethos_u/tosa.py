@@ -19,7 +19,8 @@ from mizzen.compiler.ethos_u.regions import OwnCode, OwnRegions
 from mizzen.compiler.proof.findings import RegionFindings, Wrong
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.refusals import RefusalSearch, Refused, settle
-from mizzen.compiler.report import compile_report
+from mizzen.compiler.report import compile_report, timed_report
+from mizzen.compiler.shapes import shapes_of_graph
 from mizzen.compiler.ways import Failed, first_right
 from mizzen.diagnostics import MizzenError, Origin, ProgressCallback, Reason, fail
 from mizzen.flatbuffer.tosa import ENDING
@@ -121,7 +122,7 @@ def _artifact(
     report = compile_report(
         name,
         configuration,
-        placements_of(graph, cycles_by_operator(code), {}),
+        placements_of(graph, {}),
         [replace(code.costs, code=(replace(choice, tried=tried),))],
         compiler=code.compiler,
         flash_bytes=len(code.network),
@@ -130,16 +131,6 @@ def _artifact(
     )
     contents = contents_of(code.model, [origins])
     return Artifact(code.network, f"{name.removesuffix(ENDING)}_vela.tflite", contents, report)
-
-
-def cycles_by_operator(code: OwnCode) -> dict[int | None, int]:
-    """Return the cycles of the file's operators."""
-    cycles: dict[int | None, int] = {}
-    groups = {operation.group: index_of(operation) for operation in code.operations}
-    for group, of_group in code.cycles.items():
-        index = groups[group]
-        cycles[index] = cycles.get(index, 0) + of_group
-    return cycles
 
 
 def _failure(
@@ -218,17 +209,19 @@ def check_tosa(
         group: (reason,) for group, reason in refused.items()
     }
     if not isinstance(code, OwnCode):
-        return compile_report(name, configuration, placements_of(graph, {}, reasons), [])
-    placements = placements_of(graph, cycles_by_operator(code), reasons)
-    return compile_report(
+        return compile_report(name, configuration, placements_of(graph, reasons), [])
+    origins = [dict(code.origins)]
+    report = compile_report(
         name,
         configuration,
-        placements,
+        placements_of(graph, reasons),
         [code.costs],
         compiler=code.compiler,
         flash_bytes=len(code.network),
-        origins=[dict(code.origins)],
+        origins=origins,
     )
+    part = Artifact(code.network, name, contents_of(code.model, origins), report)
+    return timed_report(part, report)
 
 
 def _computes(operation: Operation) -> bool:
@@ -242,11 +235,11 @@ def index_of(operation: Operation) -> int | None:
 
 def placements_of(
     graph: Graph,
-    cycles: Mapping[int | None, int],
     refused: Mapping[int | None, tuple[Reason, ...]],
 ) -> Iterator[OperatorPlacement]:
-    """Return file's operators that compute, each once; cycles and reasons are by their index."""
+    """Return file's operators that compute, each once; reasons are by their index."""
     edges = edges_of_graph(graph, lambda row: None if isinstance(row, Constant) else index_of(row))
+    shapes = shapes_of_graph(graph, index_of)
     by_index = {index_of(operation): operation for operation in reversed(graph.sorted())}
     for index in sorted(index for index in by_index if index is not None):
         operation = by_index[index]
@@ -258,8 +251,8 @@ def placements_of(
             kind=operation.kind,
             name=(origin.name if origin else None) or "",
             device=Device.CPU if index in refused else Device.NPU,
+            shape=shapes.get(index, ""),
             macs=macs_of(operation),
-            cycles=cycles.get(index, 0),
             reasons=refused.get(index, ()),
             after=edges[index],
         )

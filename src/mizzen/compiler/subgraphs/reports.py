@@ -55,8 +55,7 @@ def joined_report(
 ) -> CompileReport:
     """Return the report of all subgraphs, which has that of each.
 
-    Cycles are of the main subgraph with what it executes, each once: how often a loop runs is not
-    known. Of memory it is what the largest has, after those that execute it.
+    Of memory it is what the largest has, after those that execute it.
 
     refused  why subgraphs were not compiled
     starts   where in the arena each begins
@@ -73,7 +72,6 @@ def joined_report(
     own = len(configuration.warnings)
     warnings = (diagnostic for report in reports for diagnostic in report.diagnostics[own:])
     proofs = [_titled(report) for report in reports if report.proof.is_told]
-    run = [by_index[index] for index in reached_from(model, 0)]
     return CompileReport(
         model=model.name,
         configuration=configuration.as_dict(),
@@ -83,8 +81,6 @@ def joined_report(
         flash_bytes=flash_bytes,
         areas=_areas(by_index, starts),
         memories=added([measure for report in reports for measure in report.memories]),
-        cycles=sum(report.cycles for report in run),
-        npu_cycles=sum(report.npu_cycles for report in run),
         figures=summed([report.figures for report in reports]),
         performance=tuple(entry for report in reports for entry in report.performance),
         origins=tuple(origins for report in reports for origins in report.origins),
@@ -157,7 +153,7 @@ def _left(
         f"{model.name}, {title}",
         configuration,
         (
-            tflite_placement(alone, operator, Device.CPU, {}, (reason,), edges)
+            tflite_placement(alone, operator, Device.CPU, (reason,), edges)
             for operator in subgraph.operators
         ),
         [],

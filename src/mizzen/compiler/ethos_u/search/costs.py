@@ -1,4 +1,4 @@
-"""What the programs of a network cost, in the form of a report."""
+"""What the programs of a network need, in the form of a report."""
 
 from __future__ import annotations
 
@@ -22,14 +22,12 @@ def costs_of(
     configuration: EthosUConfiguration,
     arena_bytes: int | None = None,
 ) -> Costs:
-    """Return what programs cost that run one after the other, by Vela's formula.
+    """Return what programs need that run one after the other.
 
     arena_bytes  of the network's arena; None for that of the programs
     """
     timed = [each for program in programs for each in program.timed]
     costs = [program.cost for program in programs]
-    cycles = sum(cost.vela_cycles for cost in costs)
-    npu_cycles = sum(each.vela_npu_cycles for each in timed)
     constants = sum(cost.constant_bytes for cost in costs)
     if arena_bytes is None:
         arena_bytes = max((cost.arena_bytes for cost in costs), default=0)
@@ -42,28 +40,14 @@ def costs_of(
         fast = max((cost.fast_bytes for cost in costs), default=0)
         areas.append(Area("cache", configuration.memory(mode.cache).value, fast))
     return Costs(
-        cycles,
-        npu_cycles,
         tuple(areas),
         tuple(_memories(areas, timed)),
         {
-            "totalCycles": cycles,
-            "npuCycles": npu_cycles,
             "npuOps": sum(isinstance(each.work, KernelWork) for each in timed),
             "readOnlyPeakUsage": constants,
         },
         code=tuple(choices),
     )
-
-
-def cycles_by_operator(timed: Iterable[Timed]) -> dict[int, int]:
-    """Return the cycles of each operator, by Vela's formula."""
-    cycles: defaultdict[int, int] = defaultdict(int)
-    for each in timed:
-        operator = each.work.origin.operator
-        if operator is not None:
-            cycles[operator] += each.vela_cycles
-    return dict(cycles)
 
 
 def _memories(areas: Iterable[Area], timed: Iterable[Timed]) -> Iterator[Measure]:

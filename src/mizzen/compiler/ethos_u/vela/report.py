@@ -83,17 +83,13 @@ def network_report(
 def _placements(
     model: Model, configuration: EthosUConfiguration, compiled: Compiled
 ) -> Iterator[OperatorPlacement]:
-    cycles: dict[int, int] = {}
-    for work in compiled.work:
-        if work.operator is not None:
-            cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
     on_cpu = {work.operator for work in compiled.work if work.on_cpu}
     edges = edges_of_subgraph(model.main)
     for operator in model.main.operators:
         stays = operator.index in on_cpu
         reasons = (_reason(model, operator, configuration, compiled),) if stays else ()
         device = Device.CPU if stays else Device.NPU
-        yield tflite_placement(model, operator, device, cycles, reasons, edges)
+        yield tflite_placement(model, operator, device, reasons, edges)
 
 
 def _reason(
@@ -134,8 +130,6 @@ def costs_of(compiled: Compiled, network: Model, configuration: EthosUConfigurat
         if row.name not in _ON_CHIP
     )
     return Costs(
-        estimate.cycles,
-        estimate.npu_cycles,
         tuple(_areas(network, configuration)),
         tuple(measures),
         estimate.figures,

@@ -56,7 +56,7 @@ def compile_tosa(
         said = replace(compiled.diagnostic, origin=Origin(name))
         raise MizzenError(said)
     network, origins = read_network(compiled.network, name), _origins(graph, compiled)
-    placements = placements_of(graph, _cycles(compiled), {})
+    placements = placements_of(graph, {})
     contents = contents_of(network, [origins])
     proof = _proved(graph, contents, options) if options.inputs else NOT_PROVED
     report = network_report(placements, name, configuration, compiled, network, [origins], proof)
@@ -123,10 +123,3 @@ def _origins(graph: Graph, compiled: Compiled) -> dict[int, Origin]:
         for command in compiled.commands
         if (origin := origins.get(command.operator)) is not None
     }
-
-
-def _cycles(compiled: Compiled) -> dict[int | None, int]:
-    cycles: dict[int | None, int] = {}
-    for work in compiled.work:
-        cycles[work.operator] = cycles.get(work.operator, 0) + work.cycles
-    return cycles

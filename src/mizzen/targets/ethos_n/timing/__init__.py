@@ -12,6 +12,7 @@ as an inspector would, so that it cannot flatter the compiler.
 from __future__ import annotations
 
 from mizzen.targets.ethos_n.timing.cycles import (
+    SHORTEST_STRIPE_CYCLES,
     Estimated,
     PassCycles,
     cycles,
@@ -23,6 +24,7 @@ from mizzen.targets.ethos_n.timing.cycles import (
 from mizzen.targets.ethos_n.timing.statistics import Pass, Statistics, as_data, passes_of
 
 __all__ = [
+    "SHORTEST_STRIPE_CYCLES",
     "Estimated",
     "Pass",
     "PassCycles",
