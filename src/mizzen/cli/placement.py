@@ -217,7 +217,7 @@ def estimate(report: CompileReport) -> str:
     """Say how long an inference takes by the timing model."""
     if report.time is None:
         return "none: no timing model knows this NPU"
-    is_part = report.on_cpu and not report.time.cpu_cycles
+    is_part = report.on_cpu and not report.subgraphs and not report.time.cpu_cycles
     return inference(report.time) + ("; NPU part only" if is_part else "")
 
 

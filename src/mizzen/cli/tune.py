@@ -127,7 +127,7 @@ def head_text(report: TuningReport, console: Console) -> str:
     facts.append(("as asked for", _measures(report.base)))
     if report.chosen is not None:
         facts.append(("chosen", f"{_measures(report.chosen)}, for least {_objective(report)}"))
-        facts += _grown_flash(report.chosen, report.base)
+        facts += grown_flash(report.chosen, report.base)
     return f"{one_line(report.model)}\n{fields(facts, width=console.width)}"
 
 
@@ -144,7 +144,8 @@ def _measures(candidate: Candidate) -> str:
     )
 
 
-def _grown_flash(chosen: Candidate, base: Candidate) -> Iterator[tuple[str, str]]:
+def grown_flash(chosen: Candidate, base: Candidate) -> Iterator[tuple[str, str]]:
+    """Say by how much the chosen one takes more flash, if it does."""
     more = chosen.constants_bytes - base.constants_bytes
     if more > 0:
         change = _change(chosen.constants_bytes, base.constants_bytes)

@@ -61,7 +61,7 @@ class EmulationResult:
             "marker_seen": self.marker_seen,
             "invocation_count": self.invocation_count,
             "invocations": [invocation.as_dict() for invocation in self.invocations],
-            "estimated_npu_cycles": self.cycles,
+            "npu_cycles": self.cycles,
         }
 
 

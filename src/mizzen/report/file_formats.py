@@ -39,7 +39,8 @@ class VersionKeys(Section):
     cpu_operators: Size
     macs: Size
     cycles: Size
-    inferences_per_second: Number
+    inferences_per_second: Number = 0.0
+    compiler_cycles: Size | None = None  # of baselines of before; it is not read
     utilisation: Number | None
     sram_bytes: Size
     flash_bytes: Size

@@ -83,7 +83,7 @@ class Version:
     configuration    accelerator, system configuration, memory mode and so on, by those names
     cycles           of one inference, estimated; operators on the CPU included where they are
                      estimated too
-    inferences_per_second  one after the other, at the NPU's clock
+    inferences_per_second  one after the other, at the NPU's clock; 0 where a baseline has none
     sram_bytes       that the network needs at its peak
     flash_bytes      of what is only read and lies in memory that is not SRAM
     file_bytes       of the artifact
@@ -305,4 +305,5 @@ def read_versions(path: Path) -> tuple[Version, ...]:
 def _version(keys: VersionKeys) -> Version:
     layers = tuple(LayerCost(**dict(layer)) for layer in keys.layers)
     values: dict[str, Any] = {**dict(keys), "layers": layers}
+    values.pop("compiler_cycles")
     return Version(**values)

@@ -11,7 +11,7 @@ from mizzen.analysis.findings import Findings
 from mizzen.report.compilation import as_dict, time_data
 from mizzen.report.cost import CostReport
 
-VERSION = 1
+VERSION = 2
 """Of the document's form. It counts up when a key goes or changes its meaning, not for new ones."""
 
 
