@@ -79,3 +79,22 @@ def test_no_trial_begins_after_the_time(
     begun: list[str] = []
     assert advice(subject(model_file(MODEL), "ethos-u55-128"), begun.append) == []
     assert begun == []
+
+
+@pytest.mark.parametrize(
+    "accelerator", ["ethos-u55-64", "ethos-u55-128", "ethos-u65-256", "ethos-n78-4tops-4ple"]
+)
+def test_shapes_are_those_of_the_network_on_every_npu(
+    model_file: Callable[[str], Path], accelerator: str
+) -> None:
+    """Not of the pieces that a schedule makes of a layer: these have 1 to 140 channels."""
+    made = subject(model_file(MODEL), accelerator).layers
+    shapes = [layer.shape for layer in made if layer.index is not None]
+    assert shapes[:2] == ["49x10x1 -> 25x5x64", "25x5x64 -> 25x5x64"]
+    assert shapes[9:] == ["25x5x64 -> 1x1x64", "1x1x64 -> 64", "64 -> 12", "12 -> 12"]
+
+
+def test_the_table_of_ethos_n_says_what_its_cycles_are(model_file: Callable[[str], Path]) -> None:
+    artifact = mizzen.compile(model_file(MODEL), "ethos-n78-4tops-4ple", prove="off")
+    assert "at least 2,500 cycles for a stripe" in cost_report(artifact).meaning
+    assert not cost_report(mizzen.compile(model_file(MODEL), "ethos-u55-64", prove="off")).meaning

@@ -70,7 +70,6 @@ def test_what_vela_gets_wrong_or_refuses_is_right_by_our_rules(make: Make) -> No
     assert isinstance(made, Made)
     assert isinstance(made.code, OwnCode)
     assert made.code.compiler == "Mizzen"
-    assert set(made.code.cycles) == {GROUP}
     assert made.proof.equal == 1
     assert made.tried == ()
 

@@ -205,7 +205,8 @@ def _help(
         return f"{fitting[-1].words} fits: it needs {fitting[-1].sram_bytes} bytes"
     if remedies:
         least = min(sram_of(report, memory), *(remedy.sram_bytes for remedy in remedies))
-        return f"use a smaller network or input; no option that was tried needs fewer than {least} bytes"
+        tried = f"no option that was tried needs fewer than {least} bytes"
+        return f"use a smaller network or input; {tried}"
     return "use a smaller network or input; what the compiler can do was not tried"
 
 

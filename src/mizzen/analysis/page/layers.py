@@ -99,8 +99,11 @@ def link_to(work: Work | None) -> Link | None:
 def _advice(advice: Sequence[Advice]) -> Table:
     return Table(
         "What would make it cheaper, as tried",
-        ("operator", "saves", "change, and what it brought"),
-        tuple((_link(each.layer, each.kind), each.saved_cycles, each.text) for each in advice),
+        ("operator", "cycles saved", "change, and what it brought"),
+        tuple(
+            (_link(each.layer, each.kind) or "network", each.saved_cycles, each.text)
+            for each in advice
+        ),
         wide=frozenset({2}),
     )
 

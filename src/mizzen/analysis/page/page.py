@@ -56,9 +56,9 @@ def _time(findings: Findings) -> Iterator[Figure]:
     if time is None:
         return
     if time.seconds:
-        at = f"at {time.clock_hz / 1e6:g} MHz, estimated"
+        rate = f"{per_second(time.inferences_per_second)} inferences per second"
+        at = f"{rate} at {time.clock_hz / 1e6:g} MHz, estimated"
         yield Figure("Inference", duration(time.seconds), at)
-        yield Figure("Inferences per second", per_second(time.inferences_per_second), at)
     cpu = f", {time.cpu_cycles:,} of them on the CPU" if time.cpu_cycles else ""
     yield Figure("Cycles", f"{time.cycles:,}", f"estimated{cpu}")
 
