@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import mizzen
-from mizzen.boards import reference_page
+from mizzen.boards import how_to, reference_page
 from mizzen.cli.parser import help_texts
 from mizzen.compiler.backend import backend_for
 from mizzen.isa import listing
@@ -68,6 +68,7 @@ def pages() -> dict[str, str]:
         "reference/commands-ethos-n.md": ethos_n_commands_page(),
         "reference/c-runtime.md": c_runtime_page(),
         "reference/boards.md": reference_page.markdown(),
+        **{f"how-to/boards/{name}.md": text for name, text in how_to.pages().items()},
         "changelog.md": (ROOT / "CHANGELOG.md").read_text().replace("](docs/", "]("),
         "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
         **commands,

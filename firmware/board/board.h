@@ -16,9 +16,14 @@ extern "C" {
 
 /* Sections of the linker script: command streams and weights; feature maps, which are neither
  * loaded nor cleared; the memory that stages both. What the NPU reads starts at 16 bytes. */
-#define BOARD_MODEL __attribute__((section(".model"), aligned(16)))
-#define BOARD_ARENA __attribute__((section(".arena"), aligned(16)))
-#define BOARD_FAST __attribute__((section(".fast"), aligned(16)))
+#ifndef BOARD_SECTION_MODEL
+#define BOARD_SECTION_MODEL ".model"
+#define BOARD_SECTION_ARENA ".arena"
+#define BOARD_SECTION_FAST ".fast"
+#endif
+#define BOARD_MODEL __attribute__((section(BOARD_SECTION_MODEL), aligned(16)))
+#define BOARD_ARENA __attribute__((section(BOARD_SECTION_ARENA), aligned(16)))
+#define BOARD_FAST __attribute__((section(BOARD_SECTION_FAST), aligned(16)))
 
 /* Write a text to the console: the serial port, or the debugger with BOARD_CONSOLE_SEMIHOSTING. */
 void board_write(const char *text);
@@ -46,8 +51,11 @@ void board_wait_for_event(void);
 /* Sleep until an interrupt is pending, even where interrupts are disabled. */
 void board_wait_for_interrupt(void);
 
-/* What main returns is the status of board_exit. */
-int main(void);
+/* The example. What main returns is the status of board_exit. */
+#ifndef BOARD_MAIN
+#define BOARD_MAIN main
+#endif
+int BOARD_MAIN(void);
 
 #ifdef __cplusplus
 }

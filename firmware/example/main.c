@@ -90,7 +90,7 @@ static uint32_t look(const uint8_t *expected, int *wrong)
     return seen;
 }
 
-int main(void)
+int BOARD_MAIN(void)
 {
     const uint8_t *inputs = EXAMPLE_INFERENCES > 0 ? example_inputs : NULL;
     const uint8_t *outputs = EXAMPLE_INFERENCES > 0 ? example_outputs : NULL;

@@ -13,6 +13,13 @@ BOARD_ARENA static uint8_t arena[MODEL_ARENA_BYTES];
 BOARD_FAST static uint8_t fast[MODEL_FAST_BYTES];
 static mz_context model;
 
+/* The model is linked, or lies in flash by itself. */
+#if defined(BOARD_MODEL_ADDRESS)
+#define MODEL ((const uint8_t *)BOARD_MODEL_ADDRESS)
+#else
+#define MODEL model_container
+#endif
+
 static int said(mz_status status)
 {
     if (status == MZ_OK) {
@@ -28,7 +35,7 @@ static int said(mz_status status)
 
 int network_open(void)
 {
-    return said(mz_open(&model, model_container, MODEL_BYTES, arena, sizeof arena, fast,
+    return said(mz_open(&model, MODEL, MODEL_BYTES, arena, sizeof arena, fast,
                         sizeof fast, mz_kernels, board_npu()));
 }
 

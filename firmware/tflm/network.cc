@@ -19,6 +19,13 @@
 // In operators.cc: the operators that the model has, nullptr if one of them is not to be had.
 const tflite::MicroOpResolver *model_operators();
 
+// The model is linked, or lies in flash by itself.
+#if defined(BOARD_MODEL_ADDRESS)
+#define MODEL reinterpret_cast<const uint8_t *>(BOARD_MODEL_ADDRESS)
+#else
+#define MODEL model_network
+#endif
+
 namespace {
 
 BOARD_ARENA uint8_t arena[MODEL_ARENA_BYTES];
@@ -85,7 +92,7 @@ void fill(const TfLiteTensor &found, network_tensor *tensor) {
 
 int network_open(void) {
     tflite::InitializeTarget();
-    const tflite::Model *model = tflite::GetModel(model_network);
+    const tflite::Model *model = tflite::GetModel(MODEL);
     if (model->version() != TFLITE_SCHEMA_VERSION) {
         return said("the model is of another version than this runtime reads");
     }

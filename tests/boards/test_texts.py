@@ -19,6 +19,7 @@ import pytest
 import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import find_board, reading
+from mizzen.boards.file_format import SdkKeys
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.export import RUNTIMES, Request
 from mizzen.package.firmware import write_project
@@ -120,6 +121,27 @@ def test_a_text_of_a_board_is_refused_or_plain(
         generated = b"".join(files[name] for name in sorted(GENERATED & files.keys())).decode()
         assert "PWNED" not in generated or f"/* {text}, Shared_Sram: gen" in generated
     assert taken < len(HOSTILE) / 4
+
+
+SDK = 'inherits = "nuvoton_m55m1"\nname = "mine"\n[sdk]\n'
+SDK_KEYS = [name for name in SdkKeys.model_fields if name != "model_address"]
+
+
+@pytest.mark.parametrize("key", SDK_KEYS)
+def test_a_text_of_the_vendors_software_is_refused_or_plain(
+    key: str, artifact: Artifact, tmp_path: Path
+) -> None:
+    """They become macros that C sources name."""
+    file = tmp_path / "mine.toml"
+    for text in HOSTILE:
+        file.write_text(f'{SDK}{key} = {written(text)}\n[npu]\naccelerators = ["ethos-u55-128"]\n')
+        files = project_or_refusal(artifact, file)
+        if isinstance(files, Diagnostic):
+            assert files.code == "E411", files.render()
+            continue
+        assert re.fullmatch(r"[\w .,:+\-/()]+", text), text
+        header = files["onto_board/mizzen_board_config.h"].decode()
+        assert "PWNED" not in header or f" with {text}: generated" in header
 
 
 GENERATED = {"model.mk", "model.cmake", "board/board_config.h", "board/board.ld"}

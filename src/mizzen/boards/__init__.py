@@ -9,17 +9,19 @@ same file, given by its path.
 It must not know compilers, artifacts, simulators or emulators: who needs a board asks for it.
 """
 
-from mizzen.boards.board import Board, MemoryKind, MemoryMode, Role, UartKind
+from mizzen.boards.board import Board, MemoryKind, MemoryMode, Role, Sdk, UartKind
 from mizzen.boards.header import board_header
 from mizzen.boards.linker_script import linker_script
 from mizzen.boards.missing import missing_keys, require_registers
 from mizzen.boards.reading import board_names, find_board
+from mizzen.boards.sdk_header import sdk_header
 
 __all__ = [
     "Board",
     "MemoryKind",
     "MemoryMode",
     "Role",
+    "Sdk",
     "UartKind",
     "board_header",
     "board_names",
@@ -27,4 +29,5 @@ __all__ = [
     "linker_script",
     "missing_keys",
     "require_registers",
+    "sdk_header",
 ]

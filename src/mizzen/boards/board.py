@@ -252,16 +252,20 @@ class Sdk:
 class Page:
     """What people do to bring a network onto the board: paragraphs in Markdown.
 
+    runtime  that most networks take there, as `mizzen export --to` takes it
     files    where the files go, and how the project is built
     memory   where model and arena lie
     driver   how the NPU is started
     measure  how long an inference takes
+    tried    how far this was followed by those who wrote it
     """
 
+    runtime: str
     files: str
     memory: str
     driver: str
     measure: str
+    tried: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,10 +122,12 @@ class SdkKeys(Section):
 class PageKeys(Section):
     """How a network comes onto the board."""
 
+    runtime: Literal["c", "tflm", "tflite"] = "tflm"
     files: Text
     memory: Text
     driver: Text
     measure: Text
+    tried: Text
 
 
 class WindowKeys(Section):

@@ -94,10 +94,12 @@ KEYS = (
     Key("sdk", "model_section", "section of its linker script for the model", "name of a section"),
     Key("sdk", "arena_section", "section for the arena", "name of a section"),
     Key("sdk", "fast_section", "section for the fast memory", "name of a section"),
+    Key("page", "runtime", "the runtime that its commands export for", "c, tflm, tflite"),
     Key("page", "files", "where the files go", "Markdown"),
     Key("page", "memory", "where model and arena lie", "Markdown"),
     Key("page", "driver", "how the NPU is started", "Markdown"),
     Key("page", "measure", "how to measure", "Markdown"),
+    Key("page", "tried", "how far this was followed", "Markdown"),
 )
 
 

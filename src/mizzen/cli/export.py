@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.artifacts import add_data_option, load_artifact
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mizzen.export import Project
 
 SUMMARY = "a project for a board's firmware that builds"
-RUNTIMES = ("c", "tflm", "executorch")
+RUNTIMES = ("c", "tflm", "executorch", "tflite")
 CHECKOUTS = {
     "tflm": "tflite-micro",
     "executorch": "executorch",
@@ -37,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=RUNTIMES,
         required=True,
         help="the runtime: c is Mizzen's own, in C99; tflm is TensorFlow Lite "
-        "Micro, executorch is ExecuTorch",
+        "Micro, executorch is ExecuTorch; tflite is the file alone, for a system that loads it",
     )
     add_data_option(parser)
     parser.add_argument(
@@ -64,6 +65,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accelerator-config", metavar="NAME", help="fail if the artifact is for another NPU"
     )
+    parser.add_argument(
+        "--bare-metal",
+        action="store_true",
+        help="a firmware of its own, with start-up and linker script, where there would be sources "
+        "for the vendor's SDK",
+    )
     for name, title in CHECKOUTS.items():
         parser.add_argument(
             f"--{name}",
@@ -76,7 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Export the artifact, and say what the project has and needs."""
     from mizzen.analysis.checking.artifacts import example_for
-    from mizzen.export import RUNTIMES, Request, checkouts_for
+    from mizzen.export import RUNTIMES, Request, checkouts_for, with_page
     from mizzen.package.firmware import write_project
 
     given = {name: vars(options)[name] for name in CHECKOUTS if vars(options)[name] is not None}
@@ -90,12 +97,14 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
     made = () if options.input else example_for(artifact)
     with console.progress(f"exporting {options.artifact}"):
-        request = Request(board, options.memory_mode, inputs, made, checkouts)
+        request = Request(board, options.memory_mode, inputs, made, checkouts, options.bare_metal)
         runtime = RUNTIMES[options.to]
-        project = runtime.project(artifact, request)
+        project = with_page(runtime.project(artifact, request), board, artifact.accelerator)
     folder = output_folder(options)
     write_project(project.files, folder)
-    commands = runtime.commands(shlex.quote(str(folder)), project.missing)
+    alone = "model.mk" in project.files
+    quoted = shlex.quote(str(folder))
+    commands = runtime.commands(quoted, project.missing) if alone else ()
     document = {
         "artifact": str(options.artifact),
         "accelerator": artifact.accelerator,
@@ -110,7 +119,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         "build": list(commands),
     }
     table = _table(project, board, artifact.accelerator, _example(project, options), console)
-    text = "\n".join((one_line(str(folder)), table, "\nBuild it", *_indented(commands)))
+    text = "\n".join((one_line(str(folder)), table, "", *_next_lines(project, folder, commands)))
     return Answer(document, text, diagnostics=(*artifact.doubts, *_not_executed(artifact)))
 
 
@@ -129,8 +138,16 @@ def _not_executed(artifact: Artifact) -> Iterator[Diagnostic]:
         )
 
 
-def _indented(lines: Sequence[str]) -> Sequence[str]:
-    return [f"  {one_line(line)}" for line in lines]
+def _next_lines(project: Project, folder: Path, commands: Sequence[str]) -> Iterator[str]:
+    """Say what to do with the project."""
+    from mizzen.export.onto_board import NAME
+
+    if commands:
+        yield "Build it"
+        yield from (f"  {one_line(command)}" for command in commands)
+    if NAME in project.files:
+        yield "Read on"
+        yield f"  {one_line(str(folder / NAME))}"
 
 
 def _example(project: Project, options: argparse.Namespace) -> str:

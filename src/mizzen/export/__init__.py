@@ -12,6 +12,7 @@ from mizzen.export.board_fit import BoardFit, Headroom, board_fit, memory_fit
 from mizzen.export.c.container import CContainer, c_container
 from mizzen.export.c.project import c_project
 from mizzen.export.executorch.project import executorch_project
+from mizzen.export.onto_board import with_page
 from mizzen.export.project import Project, Request
 from mizzen.export.runner import runner
 from mizzen.export.runtimes import RUNTIMES, checkouts_for
@@ -32,4 +33,5 @@ __all__ = [
     "memory_fit",
     "runner",
     "tflm_project",
+    "with_page",
 ]

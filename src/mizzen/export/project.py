@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.artifact.batching import batch_of
-from mizzen.boards import Board, Role, board_header, linker_script
+from mizzen.boards import Board, Role, Sdk, board_header, linker_script, sdk_header
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.package.firmware import NO_EXAMPLE, Example, Surroundings
 
@@ -29,6 +29,7 @@ class Project:
     needed      bytes that the model, the arena and the fast memory take, by role
     inferences  of the example
     missing     variables of make that name checkouts, and were not given yet
+    model       the bytes that the runtime opens
     """
 
     files: Mapping[str, bytes]
@@ -37,6 +38,7 @@ class Project:
     memory_mode: str
     inferences: int
     missing: Sequence[str] = ()
+    model: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +51,7 @@ class Request:
                  inferences, one after the other
     made         an example where there are no `inputs`, left out if the board has no room for it
     checkouts    folders of others' sources, by the variable of make: `checked` ones
+    bare_metal   a firmware of its own, even where the board has a vendor's software
     """
 
     board: Board
@@ -56,6 +59,12 @@ class Request:
     inputs: Sequence[Array] = ()
     made: Sequence[Array] = ()
     checkouts: Mapping[str, str] | None = None
+    bare_metal: bool = False
+
+    @property
+    def sdk(self) -> Sdk | None:
+        """The vendor's software that the project joins; None for a firmware of its own."""
+        return None if self.bare_metal else self.board.sdk
 
     def mode_for(self, artifact: Artifact) -> str:
         """Return the memory mode for an artifact."""
@@ -66,14 +75,24 @@ def surroundings(artifact: Artifact, request: Request, mode: str) -> Surrounding
     """Return a project's surroundings; the NPU is the board's where the artifact needs none."""
     board = request.board
     accelerator = artifact.accelerator or board.npu.products[0]
+    board.mode(mode)
+    header, script = _texts(request, accelerator, mode)
     return Surroundings(
-        board_header(board, accelerator, mode),
-        linker_script(board, mode),
+        header,
+        script,
         board.cpu.core,
         board.ports_of(accelerator).product.removeprefix("ethos-"),
         request.checkouts or {},
         artifact.accelerator is not None,
     )
+
+
+def _texts(request: Request, accelerator: str, mode: str) -> tuple[str, str]:
+    """Return the board's header and its linker script, which the vendor's software has itself."""
+    board = request.board
+    if request.sdk is not None:
+        return sdk_header(board.title, request.sdk), ""
+    return board_header(board, accelerator, mode), linker_script(board, mode)
 
 
 def compiled_mode(artifact: Artifact) -> str | None:

@@ -11,6 +11,7 @@ from mizzen.export.c.project import c_project
 from mizzen.export.checkouts import DRIVER, EXECUTORCH, TFLM, Checkout, checked
 from mizzen.export.executorch.project import executorch_project
 from mizzen.export.project import Project, Request
+from mizzen.export.tflite import tflite_project
 from mizzen.export.tflm.project import tflm_project
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Runtime:
 
     def commands(self, folder: str, missing: Sequence[str]) -> Sequence[str]:
         """Return the commands that build a project, variables to be given among them."""
+        if not self.builders:
+            return ()
         if "make" in self.builders:
             return (f"make -C {folder}{''.join(f' {name}=DIR' for name in missing)}",)
         given = "".join(f" -D{name}=DIR" for name in missing)
@@ -45,6 +48,7 @@ RUNTIMES: Mapping[str, Runtime] = {
     "c": Runtime("Mizzen's runtime", c_project, (DRIVER,)),
     "tflm": Runtime("TensorFlow Lite Micro", tflm_project, (TFLM, DRIVER)),
     "executorch": Runtime("ExecuTorch", executorch_project, (EXECUTORCH, DRIVER), ("cmake",)),
+    "tflite": Runtime("a runtime that loads the file", tflite_project, (), ()),
 }
 
 

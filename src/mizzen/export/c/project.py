@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mizzen.boards import Role
 from mizzen.export.c.container import c_container
+from mizzen.export.drop_in import joined
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
 from mizzen.package.c.project import kernels_of, project_files
 from mizzen.package.c.reader import decode
@@ -28,7 +29,9 @@ def c_project(artifact: Artifact, request: Request) -> Project:
     around = surroundings(artifact, request, mode)
     example = example_of(artifact, request, mode, needed)
     files = project_files(container.data, container.program, around, example)
-    return Project(files, kernels_of(container.program), needed, mode, example.inferences)
+    kernels = kernels_of(container.program)
+    made = Project(files, kernels, needed, mode, example.inferences, model=container.data)
+    return joined(made, request)
 
 
 def container_needs(container: bytes) -> Mapping[Role, int]:

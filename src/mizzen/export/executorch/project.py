@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mizzen.artifact import pte as reading_artifacts
@@ -48,6 +49,7 @@ def executorch_project(artifact: Artifact, request: Request) -> Project:
     fit.
     """
     model = _model(artifact)
+    request = replace(request, bare_metal=True)
     mode = request.mode_for(artifact)
     needed = {
         Role.MODEL: len(model.program),

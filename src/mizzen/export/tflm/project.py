@@ -13,6 +13,7 @@ from mizzen.artifact.steps import CpuStep, NpuStep, is_npu, read_network
 from mizzen.boards import Role
 from mizzen.diagnostics import fail
 from mizzen.export.checkouts import DRIVER, TFLM
+from mizzen.export.drop_in import joined
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
 from mizzen.export.tflm.arena import arena_of, variables_of
 from mizzen.frontends.tflite.subgraphs import reached_from, seen_from
@@ -38,7 +39,7 @@ def tflm_project(artifact: Artifact, request: Request) -> Project:
     _require_network(artifact)
     mode = request.mode_for(artifact)
     around = surroundings(artifact, request, mode)
-    model = _model(artifact)
+    model = model_of(artifact)
     needed = {
         Role.MODEL: len(model.network),
         Role.ARENA: model.arena_bytes,
@@ -50,7 +51,8 @@ def tflm_project(artifact: Artifact, request: Request) -> Project:
     kinds = [operator.kind for operator in model.operators]
     asked = (TFLM, DRIVER) if model.on_npu else (TFLM,)
     missing = [checkout.variable for checkout in asked if checkout.variable not in around.checkouts]
-    return Project(files, kinds, needed, mode, example.inferences, missing)
+    made = Project(files, kinds, needed, mode, example.inferences, missing, model.network)
+    return joined(made, request)
 
 
 def _require_network(artifact: Artifact) -> None:
@@ -76,7 +78,8 @@ def _has_tensor_regions(step: object) -> bool:
     return has_tensor_regions(step.program)
 
 
-def _model(artifact: Artifact) -> TflmModel:
+def model_of(artifact: Artifact) -> TflmModel:
+    """Return a network as an interpreter needs it. E471 for an operator that there is not."""
     model = read_network(artifact.data, artifact.name)
     npu = [
         npu_operator(seen_from(model, reached_from(model, subgraph.index)), operator)
