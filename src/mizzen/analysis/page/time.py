@@ -41,7 +41,7 @@ def _bounds(cost: CostReport) -> Shares:
         for cause, cycles in sorted(cost.causes.items(), key=lambda pair: -pair[1])
         if cycles
     )
-    text = f"{cost.cycles:,} cycles of an inference, by what they are waited for. {cost.meaning}"
+    text = f"{cost.cycles:,} cycles of an inference, by cause. {cost.meaning}"
     return Shares("What bounds the time", text.rstrip(), parts)
 
 
@@ -55,8 +55,8 @@ def _timeline(cost: CostReport) -> Timeline:
         for unit in Unit
         if unit in spans
     )
-    text = "When each unit is at work, in cycles of the NPU's clock. A colour is what the "
-    text += "operation is bound by; start and end of each stand in the table of operations."
+    text = "When each unit works, in cycles of the NPU's clock. The colour shows what bounds the "
+    text += "operation. The table of operations has the start and end of each."
     legend = bounds_legend(cost.operations)
     return Timeline("Units over time", text, "cycles", lanes, legend)
 
