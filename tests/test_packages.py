@@ -42,3 +42,11 @@ def test_what_a_package_names_is_there(package: Path) -> None:
         parent, _, last = name.rpartition(".")
         holders = [path.read_text() for path in files_of(parent)]
         assert files_of(name) or any(re.search(rf"\b{last}\b", text) for text in holders), name
+
+
+def test_nothing_says_to_install_a_name_that_anybody_may_take() -> None:
+    """No index has a package of Mizzen's: whoever takes its name there would be installed."""
+    root = SOURCE.parent
+    files = [*SOURCE.rglob("*.py"), *(root / "docs").rglob("*.md"), root / "README.md"]
+    named = re.compile(r"pip install (?:-\S+ )*['\"]?mizzen\b")
+    assert not [path.name for path in files if named.search(path.read_text())]

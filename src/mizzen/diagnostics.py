@@ -168,6 +168,11 @@ def fail(
     return MizzenError(Diagnostic(code, message, Severity.ERROR, origin, rule, help))
 
 
+def install_extra(extra: str) -> str:
+    """Return how to install Mizzen with an extra: its own checkout, and no name on an index."""
+    return f"install Mizzen with its extra {extra}: pip install '.[{extra}]' in its checkout"
+
+
 MOST_MEANT = 8
 """Names that a suggestion has; there are seven variants of Ethos-N78."""
 

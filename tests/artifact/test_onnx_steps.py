@@ -100,7 +100,9 @@ def test_without_the_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
         step(b"").run({0: np.zeros((1, 2, 3), np.float32)}, 1)
     first, second = str(caught.value).splitlines()
     assert first.startswith("error[E195]: the package onnxruntime must be installed to compute ")
-    assert second == "  help pip install 'mizzen[onnx]'"
+    assert (
+        second == "  help install Mizzen with its extra onnx: pip install '.[onnx]' in its checkout"
+    )
 
 
 def test_integers_in_the_type_that_the_network_has() -> None:

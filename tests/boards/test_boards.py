@@ -6,10 +6,8 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
 
 import pytest
-from pydantic import BaseModel
 
 from mizzen.boards import (
     Board,
@@ -24,6 +22,8 @@ from mizzen.boards import (
 from mizzen.boards.file_format import BoardKeys
 from mizzen.boards.keys import KEYS
 from mizzen.diagnostics import MizzenError
+from mizzen.documents.checking import keys_of, section_in
+from mizzen.documents.model import Section
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 EVERY = [find_board(name) for name in board_names()]
@@ -241,16 +241,9 @@ def test_every_key_is_in_the_table_once() -> None:
     assert sorted(rows) == sorted(model_places("", BoardKeys))
 
 
-def model_places(table: str, model: type[BaseModel]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        inner = next(
-            (
-                part
-                for part in (field.annotation, *get_args(field.annotation))
-                if isinstance(part, type) and issubclass(part, BaseModel)
-            ),
-            None,
-        )
+def model_places(table: str, model: type[Section]) -> Iterator[str]:
+    for name, key in keys_of(model).items():
+        inner = section_in(key.kind)
         if name == "other_npu":  # has the keys of npu
             continue
         place = f"{table}.{name}" if table else name

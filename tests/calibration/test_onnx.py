@@ -213,7 +213,7 @@ def test_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("mizzen.calibration.onnx.find_spec", _not_found)
     assert code_of(path) == (
         "error[E199]: onnx must be installed to quantise such a network, and is not\n"
-        "  help pip install 'mizzen[onnx]'"
+        "  help install Mizzen with its extra onnx: pip install '.[onnx]' in its checkout"
     )
 
 

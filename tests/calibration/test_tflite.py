@@ -162,4 +162,7 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("mizzen.calibration.tflite.find_spec", _not_found)
     with pytest.raises(MizzenError, match="E199") as caught:
         quantised(path)
-    assert caught.value.diagnostic.help == "pip install 'mizzen[quantize]'"
+    assert (
+        caught.value.diagnostic.help
+        == "install Mizzen with its extra quantize: pip install '.[quantize]' in its checkout"
+    )

@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizzen[torch]')")
-pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
 
 BOUND = 2
 """Steps, from PyTorch and from the exact function: see `mizzen.frontends.quantized.tables`."""

@@ -59,6 +59,8 @@ def test_failure_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert "  injected     bus-error\n" in shown.err
     assert shown.err.endswith(
         "error[E437]: the firmware must end with status 0, and ended with 5\n"
+        "  help what it wrote last says why; --accelerator-config names the NPU that firmware was "
+        "built for\n"
     )
 
 

@@ -63,7 +63,9 @@ def test_a_status_is_a_failure_whatever_was_written(run: Run, core: Core) -> Non
     assert (result.marker_seen, result.exit_status, result.ok) == (True, 7, False)
     (failure,) = result.failures
     assert failure.render() == (
-        "error[E437]: the firmware must end with status 0, and ended with 7"
+        "error[E437]: the firmware must end with status 0, and ended with 7\n"
+        "  help what it wrote last says why; --accelerator-config names the NPU that firmware was "
+        "built for"
     )
 
 

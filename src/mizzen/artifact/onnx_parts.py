@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mizzen.artifact.interface import Shape
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, install_extra
 
 Form = tuple[Shape, np.dtype[Any]]
 """The shape of a tensor for one inference, and its type."""
@@ -91,7 +91,7 @@ def parsed(data: bytes, name: str) -> Any:
             "E193",
             f"the package onnx must be installed to read {name}, which has operators of ONNX: "
             f"{error}",
-            help="pip install 'mizzen[onnx]'",
+            help=install_extra("onnx"),
         ) from None
     try:
         return onnx.load_model_from_string(data)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.artifact.host_steps import OfOneTensor, Values
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, install_extra
 
 Array = npt.NDArray[Any]
 
@@ -174,7 +174,7 @@ def require_runtime() -> Any:
         raise fail(
             "E195",
             f"the package onnxruntime must be installed to compute operators of ONNX: {error}",
-            help="pip install 'mizzen[onnx]'",
+            help=install_extra("onnx"),
         ) from None
     return onnxruntime
 

@@ -89,7 +89,8 @@ class _Building:
             modes=tuple(self._mode(at, mode) for at, mode in enumerate(keys.memory_mode)),
             ports=self._all_ports(),
             sdk=keys.sdk and _sdk(keys.sdk),
-            page=keys.page and Page(**{name: text.strip() for name, text in keys.page}),
+            page=keys.page
+            and Page(**{name: text.strip() for name, text in vars(keys.page).items()}),
         )
 
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
@@ -168,6 +169,6 @@ class _Building:
 
 
 def _sdk(keys: SdkKeys) -> Sdk:
-    said = dict(keys)
+    said = vars(keys)
     sections = {role: said.pop(f"{role.value}_section") for role in OF_MODE}
     return Sdk(**said, sections={role: name for role, name in sections.items() if name})

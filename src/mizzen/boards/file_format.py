@@ -8,43 +8,46 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from annotated_types import MultipleOf
-from pydantic import Field
-
 from mizzen.boards.board import REGION_COUNT, MemoryKind, UartKind
-from mizzen.documents.model import Entry, Identifier, Many, Must, Section, Some, Title, Word
+from mizzen.documents.model import (
+    Entry,
+    Identifier,
+    Limits,
+    Many,
+    Must,
+    Section,
+    Some,
+    Text,
+    Title,
+    Word,
+)
 
 ADDRESS_LIMIT = 1 << 32
 PAGE_BYTES = 0x1000
 PORT_SETTINGS = 4
 U85_PORTS = 2
-Frequency = Annotated[int, Field(ge=1, le=10**10)]
-Interrupt = Annotated[int, Field(ge=0, le=479)]
+Frequency = Annotated[int, Limits(ge=1, le=10**10)]
+Interrupt = Annotated[int, Limits(ge=0, le=479)]
 Anywhere = Annotated[
-    int, Field(ge=0, lt=ADDRESS_LIMIT), Must(f"be an address below {ADDRESS_LIMIT:#x}", hex)
+    int, Limits(ge=0, lt=ADDRESS_LIMIT), Must(f"be an address below {ADDRESS_LIMIT:#x}", hex)
 ]
-Address = Annotated[Anywhere, MultipleOf(PAGE_BYTES)]
-Index = Annotated[int, Field(ge=0, le=PORT_SETTINGS - 1)]
-Four = Annotated[tuple[Entry, ...], Field(max_length=PORT_SETTINGS)]
+Address = Annotated[Anywhere, Limits(multiple_of=PAGE_BYTES)]
+Index = Annotated[int, Limits(ge=0, le=PORT_SETTINGS - 1)]
+Four = Annotated[tuple[Entry, ...], Limits(max_length=PORT_SETTINGS)]
 Header = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*\.h$", max_length=100),
+    Limits(pattern=r"[A-Za-z0-9_][A-Za-z0-9_./-]*\.h", max_length=100),
     Must("be the name of a header, as device.h"),
 ]
 SectionName = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z_.][A-Za-z0-9_.]*$", max_length=100),
+    Limits(pattern=r"[A-Za-z_.][A-Za-z0-9_.]*", max_length=100),
     Must("be letters, digits, '_' and '.'"),
 ]
 Url = Annotated[
     str,
-    Field(pattern=r"^https://[A-Za-z0-9._/-]+$", max_length=200),
+    Limits(pattern=r"https://[A-Za-z0-9._/-]+", max_length=200),
     Must("be an address of https"),
-]
-Text = Annotated[
-    str,
-    Field(pattern=r"^[^\p{Cf}\p{Zl}\p{Zp}\x00-\x09\x0b-\x1f\x7f-\x9f]*$", max_length=4096),
-    Must("be a text"),
 ]
 Product = Literal["ethos-u55", "ethos-u65", "ethos-u85"]
 
@@ -53,7 +56,7 @@ class CpuKeys(Section):
     """The processor."""
 
     core: Word
-    interrupts: Annotated[int, Field(ge=1, le=480)] | None = None
+    interrupts: Annotated[int, Limits(ge=1, le=480)] | None = None
     clock_hz: Frequency | None = None
     qemu: Word | None = None
 
@@ -64,7 +67,7 @@ class MemoryKeys(Section):
     name: Identifier
     base: Address | None = None
     alias: Address | None = None
-    size_kib: Annotated[int, Field(ge=4, le=ADDRESS_LIMIT >> 10), MultipleOf(4)]
+    size_kib: Annotated[int, Limits(ge=4, le=ADDRESS_LIMIT >> 10), Limits(multiple_of=4)]
     kind: MemoryKind
     writable: bool
     npu: bool
@@ -85,7 +88,7 @@ class NpuKeys(Section):
     base: Address | None = None
     alias: Address | None = None
     irq: Interrupt | None = None
-    products: Annotated[tuple[Product, ...], Field(min_length=1, max_length=3)]
+    products: Annotated[tuple[Product, ...], Limits(min_length=1, max_length=3)]
     accelerators: Some[Word] | None = None
     clock_hz: Frequency | None = None
     driver: Word | None = None
@@ -136,7 +139,7 @@ class WindowKeys(Section):
     name: Identifier
     base: Anywhere
     alias: Anywhere | None = None
-    size_bytes: Annotated[int, Field(ge=4, le=PAGE_BYTES)]
+    size_bytes: Annotated[int, Limits(ge=4, le=PAGE_BYTES)]
 
 
 class ModeKeys(Section):
@@ -148,7 +151,8 @@ class ModeKeys(Section):
     fast: str
     qconfig: Index | None = None
     regions: (
-        Annotated[tuple[Index, ...], Field(min_length=REGION_COUNT, max_length=REGION_COUNT)] | None
+        Annotated[tuple[Index, ...], Limits(min_length=REGION_COUNT, max_length=REGION_COUNT)]
+        | None
     ) = None
 
 
@@ -156,10 +160,10 @@ class PortsKeys(Section):
     """How a product drives its ports."""
 
     product: Product
-    reads: Four[Annotated[int, Field(ge=1, le=64)]]
-    writes: Four[Annotated[int, Field(ge=1, le=32)]]
-    beats: Four[Annotated[int, Field(ge=0, le=2)]]
-    attributes: Four[Annotated[int, Field(ge=0, le=127)]] | None = None
+    reads: Four[Annotated[int, Limits(ge=1, le=64)]]
+    writes: Four[Annotated[int, Limits(ge=1, le=32)]]
+    beats: Four[Annotated[int, Limits(ge=0, le=2)]]
+    attributes: Four[Annotated[int, Limits(ge=0, le=127)]] | None = None
 
 
 class BoardKeys(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, fail, install_extra
 
 
 class Method(Enum):
@@ -69,5 +69,5 @@ def not_installed(package: str, extra: str) -> MizzenError:
     return fail(
         "E199",
         f"{package} must be installed to quantise such a network, and is not",
-        help=f"pip install 'mizzen[{extra}]'",
+        help=install_extra(extra),
     )

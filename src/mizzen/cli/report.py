@@ -159,7 +159,7 @@ def _evaluation(options: argparse.Namespace) -> dict[str, Any] | None:
         wording="{name} must be what mizzen evaluate --json writes: {place} must {must}",
     )
     path = Path(options.evaluation)
-    return parse(EvaluationKeys, content_of(path, form), str(path), form).model_dump()
+    return parse(EvaluationKeys, content_of(path, form), str(path), form).as_dict()
 
 
 def _artifact(

@@ -11,7 +11,7 @@ import numpy as np
 
 from mizzen.artifact.fitting import scale_of
 from mizzen.data.forms import Channels, ImageForm, Layout, Resize
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, install_extra
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -118,7 +118,7 @@ def _pillow() -> Any:
         raise fail(
             "E249",
             "the package pillow must be installed to read images, and is not",
-            help="install Mizzen with its extra images: pip install '.[images]' in its checkout",
+            help=install_extra("images"),
         ) from error
 
 

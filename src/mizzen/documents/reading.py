@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from mizzen.diagnostics import MizzenError, fail
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+    from mizzen.documents.checking import WrongValue
+    from mizzen.documents.model import Section
 
-Model = TypeVar("Model", bound="BaseModel")
+Model = TypeVar("Model", bound="Section")
 
 
 class Syntax(Enum):
@@ -89,29 +90,19 @@ def parse(model: type[Model], values: bytes | Mapping[str, object], name: str, f
 
     The error is of the first value that is wrong.
     """
-    from pydantic import ValidationError
+    from mizzen.documents.checking import WrongValue, checked
 
+    given = values_of(values, name, form) if isinstance(values, bytes) else values
     try:
-        text = values if isinstance(values, bytes) else json.dumps(values, default=str)
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits
-        raise form.refusal(name, str(error)) from None
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        raise _invalid(model, error, name, form) from None
+        return checked(model, given)
+    except WrongValue as wrong:
+        raise _error(wrong, name, form) from None
 
 
-def _invalid(model: type[BaseModel], error: ValidationError, name: str, form: Form) -> MizzenError:
-    from mizzen.documents.words import known_keys, must_be
-
-    first = error.errors(include_url=False)[0]
-    loc, kind = first["loc"], first["type"]
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
-    place = place.lstrip(".") or "the file"
-    if kind == "json_invalid":
-        return form.refusal(name, first["msg"])
-    if kind == "extra_forbidden":
-        message = f"{name}: a key must be one of {', '.join(known_keys(model, loc))}, not {place}"
+def _error(wrong: WrongValue, name: str, form: Form) -> MizzenError:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in wrong.place)
+    place = "".join(parts).lstrip(".") or "the file"
+    if wrong.known:
+        message = f"{name}: a key must be one of {', '.join(wrong.known)}, not {place}"
         return fail(form.unknown or form.wrong, message, help=form.help)
-    must, came = ("be given", "left out") if kind == "missing" else must_be(model, loc, first)
-    return form.error(name, place, must, came)
+    return form.error(name, place, wrong.must, wrong.came)

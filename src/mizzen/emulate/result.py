@@ -65,6 +65,9 @@ class EmulationResult:
         }
 
 
+STATUS = (
+    "what it wrote last says why; --accelerator-config names the NPU that firmware was built for"
+)
 NO_MARKER = (
     "exported firmware writes it when its example gave the right outputs; name a line of your own "
     "firmware with --marker"
@@ -77,7 +80,7 @@ def failures(end: End, marker: str, *, marker_seen: bool) -> tuple[Diagnostic, .
         return (end.diagnostic,)
     if end.status:
         message = f"the firmware must end with status 0, and ended with {end.status}"
-        return (Diagnostic("E437", message),)
+        return (Diagnostic("E437", message, help=STATUS),)
     if not marker_seen:
         message = f"the firmware must write the line {marker!r}, and did not"
         return (Diagnostic("E438", message, help=NO_MARKER),)

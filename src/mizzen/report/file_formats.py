@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
-
 from mizzen.diagnostics import Device
-from mizzen.documents.model import Rows, Section
+from mizzen.documents.model import Limits, Rows, Section, key
 
-Size = Annotated[int, Field(ge=0, lt=1 << 62)]
-Number = Annotated[float, Field(ge=-1e300, le=1e300)]
-Name = Annotated[str, Field(max_length=1 << 20)]
+Size = Annotated[int, Limits(ge=0, lt=1 << 62)]
+Number = Annotated[float, Limits(ge=-1e300, le=1e300)]
+Name = Annotated[str, Limits(max_length=1 << 20)]
 """Of a network or a tensor; it is escaped and cut where it is shown."""
 
 MOST = 1 << 16
-Sizes = Annotated[Mapping[Name, Size], Field(max_length=MOST)]
-Metrics = Annotated[Mapping[Name, Number], Field(max_length=MOST)]
+Sizes = Annotated[Mapping[Name, Size], Limits(max_length=MOST)]
+Metrics = Annotated[Mapping[Name, Number], Limits(max_length=MOST)]
 
 
 class LayerKeys(Section):
@@ -34,7 +32,7 @@ class VersionKeys(Section):
     """As `Version`."""
 
     model: Name
-    configuration: Annotated[Mapping[Name, Name], Field(max_length=MOST)]
+    configuration: Annotated[Mapping[Name, Name], Limits(max_length=MOST)]
     operators: Size
     cpu_operators: Size
     macs: Size
@@ -53,7 +51,7 @@ class VersionKeys(Section):
 class VersionsKeys(Section):
     """A baseline."""
 
-    schema_: Annotated[Literal["mizzen-versions"], Field(alias="schema")]
+    schema_: Literal["mizzen-versions"] = key(name="schema")
     version: Literal[1]
     versions: Rows[VersionKeys]
 
@@ -61,20 +59,21 @@ class VersionsKeys(Section):
 class _Part(Section):
     """A part of a document that has more than what is read."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
+    OTHERS = True
 
 
 class ConfusionKeys(_Part):
     """As `Confusion`."""
 
-    classes: Annotated[Rows[Name], Field(max_length=4096)]
+    classes: Annotated[Rows[Name], Limits(max_length=4096)]
     counts: Rows[Rows[Size]]
 
-    @model_validator(mode="after")
-    def _is_square(self) -> ConfusionKeys:
-        if [len(self.classes)] * len(self.classes) != [len(of_class) for of_class in self.counts]:
-            raise ValueError("have a row and a column of counts for each class")
-        return self
+    def problem(self) -> str | None:
+        """Return what must hold of the counts."""
+        square = [len(self.classes)] * len(self.classes)
+        if square != [len(of_class) for of_class in self.counts]:
+            return "have a row and a column of counts for each class"
+        return None
 
 
 class AgreementKeys(_Part):
@@ -101,6 +100,6 @@ class EvaluationKeys(_Part):
     samples: Size
     metrics: Metrics
     confusion: ConfusionKeys | None = None
-    mistakes: Rows[Name] = Field(default=[])
+    mistakes: Rows[Name] = ()
     wrong: Size = 0
     reference: ReferenceKeys | None = None

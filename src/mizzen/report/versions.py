@@ -303,7 +303,7 @@ def read_versions(path: Path) -> tuple[Version, ...]:
 
 
 def _version(keys: VersionKeys) -> Version:
-    layers = tuple(LayerCost(**dict(layer)) for layer in keys.layers)
-    values: dict[str, Any] = {**dict(keys), "layers": layers}
+    layers = tuple(LayerCost(**vars(layer)) for layer in keys.layers)
+    values: dict[str, Any] = {**vars(keys), "layers": layers}
     values.pop("compiler_cycles")
     return Version(**values)

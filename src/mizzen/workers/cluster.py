@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, install_extra
 
 
 def connected(workers: int, address: str | None) -> tuple[Any, bool]:
@@ -21,7 +21,7 @@ def connected(workers: int, address: str | None) -> tuple[Any, bool]:
         raise fail(
             "E543",
             "ray must be installed for this engine, and is not",
-            help="install Mizzen with its extra cluster: pip install '.[cluster]' in its checkout",
+            help=install_extra("cluster"),
         ) from error
     if module.is_initialized():
         return module, False

@@ -66,7 +66,7 @@ def test_nothing_needs_vela(accelerator: str) -> None:
 def test_where_vela_is_asked_for_and_missing_it_is_said(accelerator: str, generator: str) -> None:
     text = error(DIGITS, accelerator, target_options={"generator": generator})
     assert "E300" in text
-    assert "pip install 'mizzen[vela]'" in text
+    assert "pip install '.[vela]'" in text
 
 
 def test_our_own_does_not_start_vela(monkeypatch: pytest.MonkeyPatch) -> None:

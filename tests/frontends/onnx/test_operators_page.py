@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-pytest.importorskip("onnx", reason="the package onnx is not installed (pip install 'mizzen[onnx]')")
+pytest.importorskip("onnx", reason="the package onnx is not installed (pip install '.[onnx]')")
 
 
 @pytest.fixture(scope="module")

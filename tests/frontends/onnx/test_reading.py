@@ -338,7 +338,10 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(MizzenError) as caught:
         require_onnx()
     assert caught.value.diagnostic.code == "E193"
-    assert caught.value.diagnostic.help == "pip install 'mizzen[onnx]'"
+    assert (
+        caught.value.diagnostic.help
+        == "install Mizzen with its extra onnx: pip install '.[onnx]' in its checkout"
+    )
 
 
 def test_reading_imports_nothing_of_onnx_before_it_reads() -> None:

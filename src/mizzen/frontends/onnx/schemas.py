@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mizzen.diagnostics import MizzenError, Origin, fail
+from mizzen.diagnostics import MizzenError, Origin, fail, install_extra
 from mizzen.frontends.onnx.draft import Draft
 from mizzen.frontends.onnx.model import Array, Node, TensorType
 from mizzen.frontends.onnx.tensors import NUMBER_OF, OTHERS, require_extents
@@ -46,7 +46,7 @@ def require_onnx() -> None:
         raise fail(
             "E193",
             "reading ONNX needs the package onnx, which is not installed",
-            help="pip install 'mizzen[onnx]'",
+            help=install_extra("onnx"),
         )
 
 

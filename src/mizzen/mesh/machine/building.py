@@ -280,7 +280,7 @@ def _kind(name: str, keys: ElementKeys) -> ElementKind:
         Overflow(keys.array.overflow),
         min(keys.array.depthwise_columns, keys.array.columns),
     )
-    core = CoreCosts(**keys.core.model_dump())
+    core = CoreCosts(**keys.core.as_dict())
     return ElementKind(
         name,
         keys.clock_mhz * MEGA,

@@ -1,25 +1,23 @@
-"""The keys of a machine's file, with their units and ranges, validated by pydantic."""
+"""The keys of a machine's file, with their units and ranges."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
-from mizzen.documents.model import Line, Rows, Section, Word
+from mizzen.documents.model import Limits, Line, Rows, Section, Word, key
 
 FORMAT = 1
 """The version that a file's first key names."""
 
 LARGEST_SIDE = 256
-Count = Annotated[int, Field(ge=1, le=1 << 16)]
-Bytes = Annotated[int, Field(ge=0, le=1 << 40)]
-Rate = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
-Cost = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
-Share = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
-Side = Annotated[int, Field(ge=1, le=LARGEST_SIDE)]
+Count = Annotated[int, Limits(ge=1, le=1 << 16)]
+Bytes = Annotated[int, Limits(ge=0, le=1 << 40)]
+Rate = Annotated[float, Limits(gt=0, le=1e6)]
+Cost = Annotated[float, Limits(ge=0, le=1e6)]
+Share = Annotated[float, Limits(gt=0, le=1)]
+Side = Annotated[int, Limits(ge=1, le=LARGEST_SIDE)]
 Place = tuple[
-    Annotated[int, Field(ge=0, lt=LARGEST_SIDE)], Annotated[int, Field(ge=0, lt=LARGEST_SIDE)]
+    Annotated[int, Limits(ge=0, lt=LARGEST_SIDE)], Annotated[int, Limits(ge=0, lt=LARGEST_SIDE)]
 ]
 """Column and row."""
 
@@ -27,23 +25,23 @@ Place = tuple[
 class ArrayKeys(Section):
     """An output-stationary array of multipliers."""
 
-    rows: Count = Field(description="output pixels at a time")
-    columns: Count = Field(description="output channels at a time")
-    accumulator_bits: Annotated[int, Field(ge=16, le=64)]
+    rows: Count = key(description="output pixels at a time")
+    columns: Count = key(description="output channels at a time")
+    accumulator_bits: Annotated[int, Limits(ge=16, le=64)]
     overflow: Literal["wrap", "saturate"]
-    depthwise_columns: Count = Field(default=1, description="columns that work where depthwise")
+    depthwise_columns: Count = key(default=1, description="columns that work where depthwise")
 
 
 class CoreKeys(Section):
     """Cycles of the element's core for what the array does not do."""
 
-    pointwise: Cost = Field(description="cycles an output element, an operand")
-    partial_sum: Cost = Field(description="cycles a partial sum added")
-    pooling: Cost = Field(description="cycles an element of the window")
-    movement: Cost = Field(description="cycles an element moved")
-    general: Cost = Field(description="cycles an element read by any other operation")
-    multiply: Cost = Field(description="cycles a multiply-accumulate on the core")
-    task: Cost = Field(description="cycles to begin a tile")
+    pointwise: Cost = key(description="cycles an output element, an operand")
+    partial_sum: Cost = key(description="cycles a partial sum added")
+    pooling: Cost = key(description="cycles an element of the window")
+    movement: Cost = key(description="cycles an element moved")
+    general: Cost = key(description="cycles an element read by any other operation")
+    multiply: Cost = key(description="cycles a multiply-accumulate on the core")
+    task: Cost = key(description="cycles to begin a tile")
 
 
 class ElementKeys(Section):
@@ -52,17 +50,17 @@ class ElementKeys(Section):
     clock_mhz: Rate
     code_bytes: Bytes
     stack_bytes: Bytes
-    data_bytes: Annotated[int, Field(ge=64, le=1 << 32)]
+    data_bytes: Annotated[int, Limits(ge=64, le=1 << 32)]
     array: ArrayKeys | None = None
     core: CoreKeys
-    npu: Word | None = Field(default=None, description="accelerator configuration")
+    npu: Word | None = key(default=None, description="accelerator configuration")
 
 
 class RouterKeys(Section):
     """Routers whose elements are other than the chip's usual ones."""
 
     at: Place
-    elements: Annotated[list[Word], Field(max_length=64)]
+    elements: Annotated[tuple[Word, ...], Limits(max_length=64)]
 
 
 class ChipKeys(Section):
@@ -70,11 +68,11 @@ class ChipKeys(Section):
 
     columns: Side
     rows: Side
-    missing: Rows[Place] = Field(default=[], description="places of the grid without a router")
-    element: Word = Field(description="the kind at every router")
-    elements_per_router: Annotated[int, Field(ge=1, le=64)] = 1
-    router: Rows[RouterKeys] = Field(default=[])
-    reserved: Annotated[int, Field(ge=0, le=1 << 12)] = Field(
+    missing: Rows[Place] = key(default=(), description="places of the grid without a router")
+    element: Word = key(description="the kind at every router")
+    elements_per_router: Annotated[int, Limits(ge=1, le=64)] = 1
+    router: Rows[RouterKeys] = ()
+    reserved: Annotated[int, Limits(ge=0, le=1 << 12)] = key(
         default=0, description="elements a chip kept for management, the last ones"
     )
 
@@ -94,8 +92,8 @@ class BoardKeys(Section):
     arrangement: Literal["single", "grid", "hex-torus"] = "single"
     columns: Side = 1
     rows: Side = 1
-    gbit_per_s: Rate = Field(default=1.0, description="of a link, each direction")
-    efficiency: Share = Field(default=1.0, description="payload of what a link carries")
+    gbit_per_s: Rate = key(default=1.0, description="of a link, each direction")
+    efficiency: Share = key(default=1.0, description="payload of what a link carries")
     latency_ns: Cost = 0.0
 
 
@@ -111,7 +109,7 @@ class DramKeys(Section):
 class HostKeys(Section):
     """Where inputs come in and outputs go out."""
 
-    chip: Annotated[int, Field(ge=0)] = 0
+    chip: Annotated[int, Limits(ge=0)] = 0
     router: Place
     gbit_per_s: Rate
     efficiency: Share = 1.0
@@ -126,15 +124,15 @@ class EnergyKeys(Section):
     chip_link_byte_pj: Cost
     dram_byte_pj: Cost
     idle_w_per_chip: Cost
-    source: Annotated[Line, Field(min_length=1)]
+    source: Annotated[Line, Limits(min_length=1)]
 
 
 class DeadKeys(Section):
     """What does not work: chips, elements and links by name, as listings write them."""
 
-    chips: Rows[Annotated[int, Field(ge=0, le=1 << 16)]] = Field(default=[])
-    elements: Rows[Line] = Field(default=[], description="`chip 3, router 2,4, element 1`")
-    links: Rows[Line] = Field(default=[], description="`chip 3, router 2,4 -> chip 3, router 2,5`")
+    chips: Rows[Annotated[int, Limits(ge=0, le=1 << 16)]] = ()
+    elements: Rows[Line] = key(default=(), description="`chip 3, router 2,4, element 1`")
+    links: Rows[Line] = key(default=(), description="`chip 3, router 2,4 -> chip 3, router 2,5`")
 
 
 class MachineKeys(Section):
@@ -143,8 +141,8 @@ class MachineKeys(Section):
     format: Literal[1]
     name: Word
     description: Line = ""
-    source: Line = Field("", description="where the figures come from")
-    element: Annotated[dict[Word, ElementKeys], Field(min_length=1, max_length=1024)]
+    source: Line = key(default="", description="where the figures come from")
+    element: Annotated[dict[Word, ElementKeys], Limits(min_length=1, max_length=1024)]
     chip: ChipKeys
     links: LinkKeys
     board: BoardKeys = BoardKeys()

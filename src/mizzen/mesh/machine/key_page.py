@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Literal, get_args, get_origin
 
-from pydantic import BaseModel
-
+from mizzen.documents.checking import Plain, keys_of, plain, section_in
+from mizzen.documents.model import DESCRIPTION, Section
 from mizzen.mesh.machine.file_format import MachineKeys
 from mizzen.mesh.machine.reading import FOLDER, find_machine, machine_names
 
@@ -29,19 +29,19 @@ def markdown() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _sections(prefix: str, model: type[BaseModel]) -> Iterator[str]:
-    nested: list[tuple[str, type[BaseModel]]] = []
+def _sections(prefix: str, model: type[Section]) -> Iterator[str]:
+    nested: list[tuple[str, type[Section]]] = []
     lines: list[tuple[str, str, str, str]] = []
-    schema = model.model_json_schema()
-    for name, field in model.model_fields.items():
-        inner = _model_of(field.annotation)
+    for name, key in keys_of(model).items():
+        wanted = plain(key.kind)
+        inner = section_in(key.kind)
         if inner is not None:
             place = f"{prefix}{name}"
             nested.append((f"{place}.NAME." if name == "element" else f"{place}.", inner))
             continue
-        default = "required" if field.is_required() else f"`{field.get_default()!r}`"
-        limits = _limits(schema["properties"][name])
-        lines.append((f"`{prefix}{name}`", field.description or "", limits, default))
+        default = "required" if key.is_required else f"`{key.field.default!r}`"
+        description = key.field.metadata.get(DESCRIPTION, "")
+        lines.append((f"`{prefix}{name}`", description, _limits(wanted), default))
     title = f"### {prefix.rstrip('.')}" if prefix else "### The file"
     yield title
     yield (model.__doc__ or "").strip()
@@ -50,25 +50,19 @@ def _sections(prefix: str, model: type[BaseModel]) -> Iterator[str]:
         yield from _sections(place, inner)
 
 
-def _model_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the table that a key is, that a list has, or that names lead to."""
-    for part in (annotation, *getattr(annotation, "__args__", ())):
-        if isinstance(part, type) and issubclass(part, BaseModel):
-            return part
-    return None
+WORDS = {int: "integer", float: "number", str: "string"}
 
 
-def _limits(schema: dict[str, Any]) -> str:
-    """Return the range of a key as its schema says it."""
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "const" in schema:
-        return f"`{schema['const']}`"
-    low = schema.get("minimum", schema.get("exclusiveMinimum"))
-    high = schema.get("maximum", schema.get("exclusiveMaximum"))
-    above = "above " if "exclusiveMinimum" in schema else ""
-    kind = schema.get("type", "")
-    return f"{kind}, {above}{low:g} to {high:g}" if None not in (low, high) else kind
+def _limits(wanted: Plain) -> str:
+    """Return the range of a key."""
+    if get_origin(wanted.kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(wanted.kind))
+    limits = wanted.limits
+    low = limits.gt if limits.ge is None else limits.ge
+    high = limits.lt if limits.le is None else limits.le
+    above = "" if limits.gt is None else "above "
+    word = WORDS.get(wanted.kind, "array")
+    return word if low is None or high is None else f"{word}, {above}{low:g} to {high:g}"
 
 
 def _table(lines: list[tuple[str, str, str, str]]) -> str:

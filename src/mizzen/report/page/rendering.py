@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, install_extra
 from mizzen.escaping import one_line
 from mizzen.report.page.blocks import Block, Graph, Page
 from mizzen.report.page.layered import Layout, Place, layered
@@ -53,7 +53,7 @@ def _environment() -> Environment:
         raise fail(
             "E566",
             "reports are written with Jinja, which is not installed",
-            help="install Mizzen with its extra report: pip install '.[report]' in its checkout",
+            help=install_extra("report"),
         ) from error
     environment = Environment(
         loader=PackageLoader("mizzen.report.page"),

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'mizzen[torch]')")
-pytest.importorskip("torchao", reason="torchao is not installed (pip install 'mizzen[torch]')")
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+pytest.importorskip("torchao", reason="torchao is not installed (pip install '.[torch]')")
 
 import torch
 from torch import nn

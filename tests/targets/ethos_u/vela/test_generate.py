@@ -342,7 +342,7 @@ def test_a_compiler_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> No
         generate(ADD, U55)
     assert str(caught.value) == (
         "error[E300]: Arm's compiler must be installed: the package ethos-u-vela was not found\n"
-        "  help pip install 'mizzen[vela]'"
+        "  help install Mizzen with its extra vela: pip install '.[vela]' in its checkout"
     )
 
 

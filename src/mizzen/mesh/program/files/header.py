@@ -1,30 +1,28 @@
-"""The header of a program's file, as pydantic reads it."""
+"""The header of a program's file."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from mizzen.documents.model import Limits, Section
 
-from mizzen.documents.model import Section
-
-Index = Annotated[int, Field(ge=0, lt=1 << 31)]
-Count = Annotated[int, Field(ge=1, lt=1 << 31)]
-Bytes = Annotated[int, Field(ge=0, lt=1 << 48)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False, lt=1e18)]
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False, lt=1e18)]
-Name = Annotated[str, Field(max_length=4096)]
-Extent = Annotated[int, Field(ge=1, le=1 << 24)]
-Shape = Annotated[tuple[Extent, ...], Field(max_length=6)]
+Index = Annotated[int, Limits(ge=0, lt=1 << 31)]
+Count = Annotated[int, Limits(ge=1, lt=1 << 31)]
+Bytes = Annotated[int, Limits(ge=0, lt=1 << 48)]
+Number = Annotated[float, Limits(ge=0, lt=1e18)]
+Rate = Annotated[float, Limits(gt=0, lt=1e18)]
+Name = Annotated[str, Limits(max_length=4096)]
+Extent = Annotated[int, Limits(ge=1, le=1 << 24)]
+Shape = Annotated[tuple[Extent, ...], Limits(max_length=6)]
 Pair = tuple[Extent, Extent]
-Offset = Annotated[int, Field(ge=-(1 << 24), le=1 << 24)]
+Offset = Annotated[int, Limits(ge=-(1 << 24), le=1 << 24)]
 
 
 class ArrayPlace(Section):
     """Where an array lies after the header."""
 
     type: str
-    shape: Annotated[tuple[Index, ...], Field(max_length=2)]
+    shape: Annotated[tuple[Index, ...], Limits(max_length=2)]
     offset: Bytes
 
 
@@ -33,7 +31,7 @@ class MacArrayPart(Section):
 
     rows: Count
     columns: Count
-    accumulator_bits: Annotated[int, Field(ge=8, le=64)]
+    accumulator_bits: Annotated[int, Limits(ge=8, le=64)]
     overflow: Literal["wrap", "saturate"]
     depthwise_columns: Count
 
@@ -95,7 +93,7 @@ class MachinePart(Section):
 
     name: Name
     description: Name
-    kinds: Annotated[tuple[KindPart, ...], Field(min_length=1, max_length=1024)]
+    kinds: Annotated[tuple[KindPart, ...], Limits(min_length=1, max_length=1024)]
     port_bytes_per_s: Rate
     arrangement: Literal["single", "grid", "hex-torus"]
     chip_columns: Count
@@ -111,7 +109,7 @@ class TensorPart(Section):
 
     name: Name
     shape: Shape
-    item_bytes: Annotated[int, Field(ge=1, le=8)]
+    item_bytes: Annotated[int, Limits(ge=1, le=8)]
 
 
 class WindowPart(Section):
@@ -120,7 +118,9 @@ class WindowPart(Section):
     kernel: Pair
     stride: Pair
     dilation: Pair
-    padding: tuple[Annotated[int, Field(ge=0, le=1 << 24)], Annotated[int, Field(ge=0, le=1 << 24)]]
+    padding: tuple[
+        Annotated[int, Limits(ge=0, le=1 << 24)], Annotated[int, Limits(ge=0, le=1 << 24)]
+    ]
 
 
 class LayerPart(Section):
@@ -137,15 +137,15 @@ class LayerPart(Section):
         "reduction",
         "general",
     ]
-    inputs: Annotated[tuple[Index, ...], Field(max_length=1024)]
+    inputs: Annotated[tuple[Index, ...], Limits(max_length=1024)]
     output: Index
     window: WindowPart | None
-    input_channels: Annotated[int, Field(ge=0, le=1 << 24)]
-    weight_item_bytes: Annotated[int, Field(ge=1, le=8)]
+    input_channels: Annotated[int, Limits(ge=0, le=1 << 24)]
+    weight_item_bytes: Annotated[int, Limits(ge=1, le=8)]
     channel_bytes: Bytes
     constant_bytes: Bytes
     offsets: tuple[tuple[Offset, ...], ...]
-    reduced_axes: tuple[Annotated[int, Field(ge=0, le=5)], ...]
+    reduced_axes: tuple[Annotated[int, Limits(ge=0, le=5)], ...]
     chain: str | None
 
 
@@ -153,16 +153,16 @@ class MovePart(Section):
     """As `Move`."""
 
     shape: Shape
-    order: tuple[Annotated[int, Field(ge=0, le=5)], ...] | None
+    order: tuple[Annotated[int, Limits(ge=0, le=5)], ...] | None
 
 
 class EdgePart(Section):
     """As `Edge`."""
 
     shape: Shape
-    moves: Annotated[tuple[MovePart, ...], Field(max_length=64)]
+    moves: Annotated[tuple[MovePart, ...], Limits(max_length=64)]
     scale: Rate | None
-    zero_point: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    zero_point: Annotated[int, Limits(ge=-(1 << 31), lt=1 << 31)]
 
 
 class EdgesPart(Section):
@@ -189,7 +189,7 @@ class StreamPart(Section):
     npu: Name
     array: Name
     layer: Index
-    box: Annotated[tuple[tuple[Index, Index], ...], Field(max_length=6)]
+    box: Annotated[tuple[tuple[Index, Index], ...], Limits(max_length=6)]
     channels: tuple[Index, Index] | None
     adds_sums: Index
     gives_sums: bool
@@ -198,7 +198,7 @@ class StreamPart(Section):
 class Header(Section):
     """The header."""
 
-    replicas: Annotated[int, Field(ge=1, le=1 << 16)]
+    replicas: Annotated[int, Limits(ge=1, le=1 << 16)]
     machine: MachinePart
     network: NetworkPart
     streams: tuple[StreamPart, ...]

@@ -108,9 +108,9 @@ def read_machine(part: MachinePart, arrays: Arrays) -> Machine:
         arrangement=Arrangement(part.arrangement),
         chip_columns=part.chip_columns,
         chip_rows=part.chip_rows,
-        drams=tuple(Dram(**dram.model_dump()) for dram in part.drams),
-        host=None if part.host is None else Host(**part.host.model_dump()),
-        energy=Energy(**part.energy.model_dump()),
+        drams=tuple(Dram(**dram.as_dict()) for dram in part.drams),
+        host=None if part.host is None else Host(**part.host.as_dict()),
+        energy=Energy(**part.energy.as_dict()),
         digest=part.digest,
     )
 
@@ -141,5 +141,6 @@ def _kind(part: KindPart) -> ElementKind:
         Overflow(part.array.overflow),
         part.array.depthwise_columns,
     )
-    plain = part.model_dump(exclude={"array", "core"})
-    return ElementKind(**plain, array=array, core=CoreCosts(**part.core.model_dump()))
+    core = CoreCosts(**part.core.as_dict())
+    plain: dict[str, Any] = {**vars(part), "array": array, "core": core}
+    return ElementKind(**plain)

@@ -158,7 +158,7 @@ def _layer(arrays: Arrays, field: str, part: LayerPart, tensors: tuple[Tensor, .
         for index in indices:
             if index >= len(tensors):
                 raise wrong(arrays.name, f"{field}.{name}", f"below {len(tensors)}", index)
-    window = part.window and Window(**part.window.model_dump())
+    window = part.window and Window(**part.window.as_dict())
     layer = Layer(
         part.name,
         LayerKind(part.kind),

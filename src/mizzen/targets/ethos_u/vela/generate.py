@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from mizzen.diagnostics import Diagnostic, ProgressCallback, fail
+from mizzen.diagnostics import Diagnostic, ProgressCallback, fail, install_extra
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, MemoryTiming, Port
 from mizzen.workers.child import Child
@@ -114,7 +114,7 @@ def core_path() -> str:
         raise fail(
             "E300",
             "Arm's compiler must be installed: the package ethos-u-vela was not found",
-            help="pip install 'mizzen[vela]'",
+            help=install_extra("vela"),
         )
     return spec.origin
 
