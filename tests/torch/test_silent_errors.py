@@ -35,7 +35,7 @@
    `test_products_of_16_bits_are_on_the_cpu_of_u55_with_a_reason`
 22 `argmax` must be cast: `test_indices_of_the_largest_are_int64`
 23 Instance norm, control flow, dynamic batches, sorting, transforms:
-   `test_instance_norm_is_on_the_npu`, `test_control_flow_is_refused_with_its_place`,
+   `test_instance_norm_is_on_the_npu`, `test_branches.py`,
    `test_dynamic_batches_are_refused`, `test_what_has_no_integer_form_is_on_the_cpu_with_a_reason`,
    `test_complex_numbers_are_refused_at_their_line`
 24 Partial quantisation makes islands:
