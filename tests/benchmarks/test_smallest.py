@@ -98,6 +98,7 @@ QUICK: dict[str, Case] = {
     ),
     "report": Case("--json", {"report_bytes": (50_000, 1_000_000), "report_seconds": SOME}, (VWW,)),
     "weight_streams": Case(f"--on {U55} --json", {"bytes_ratio": (0.8, 1.0)}, ("ad01_int8",)),
+    "vela_forms": Case("--smallest --json", {"cells": (3, 3), "equal": (3, 3)}),
 }  # fmt: skip
 
 SLOW: dict[str, Case] = {
