@@ -21,6 +21,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.boards import find_board, reading
 from mizzen.boards.file_format import SdkKeys
 from mizzen.diagnostics import Diagnostic, MizzenError
+from mizzen.documents.checking import keys_of
 from mizzen.export import RUNTIMES, Request
 from mizzen.package.firmware import write_project
 
@@ -124,7 +125,7 @@ def test_a_text_of_a_board_is_refused_or_plain(
 
 
 SDK = 'inherits = "nuvoton_m55m1"\nname = "mine"\n[sdk]\n'
-SDK_KEYS = [name for name in SdkKeys.model_fields if name != "model_address"]
+SDK_KEYS = [name for name in keys_of(SdkKeys) if name != "model_address"]
 
 
 @pytest.mark.parametrize("key", SDK_KEYS)

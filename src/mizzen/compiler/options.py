@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Any, Protocol, TypedDict
 
 from mizzen.compiler.proof.options import Effort, ProofOptions, effort_of
 from mizzen.compiler.source import Shapes
-from mizzen.diagnostics import Diagnostic, fail
+from mizzen.diagnostics import Diagnostic, did_you_mean, fail
 
 ConfigFiles = str | PathLike[str] | Sequence[str | PathLike[str]] | None
 
@@ -117,12 +116,11 @@ def options_of(
     names = [*own, *known.__annotations__]
     for name in options:
         if name not in names:
-            close = difflib.get_close_matches(name, names, n=1)
             raise fail(
                 "E229",
                 f"{function.__name__} must be given options that it has, and {name!r} is none of "
                 f"them: {', '.join(names)}",
-                help=f"did you mean {close[0]}?" if close else None,
+                help=did_you_mean(name, names),
             )
     if not isinstance(accelerator, str | None):
         raise fail(
