@@ -64,6 +64,8 @@ Lines = tuple[str, ...]
 RUN = f"run {DIGITS}/digits.tflite --input FILE"
 EVALUATE = f"evaluate {DIGITS}/digits.tflite --data {DIGITS}/images.npy --labels FILE"
 
+BARE = "--accelerator-config ethos-u65-256 --region 1=64"
+
 READ: Mapping[str, tuple[Lines, Files]] = {
     "`.tflite`, compiled or not; `.tosa`": (
         ("check FILE", "inspect FILE", "run FILE"),
@@ -103,6 +105,36 @@ READ: Mapping[str, tuple[Lines, Files]] = {
             "nothing.zip": archive(),
             "long.zip": archive(plan__json=b"0" * 40_000_000),
             "half.zip": archive(plan__json=b"{}")[:40],
+        },
+    ),
+    "`.ptd`, data beside a program; `.bpte`, a program with examples": (
+        ("inspect FILE", "run FILE"),
+        {
+            "half.bpte": b"\x1c\0\0\0BP08" + b"\xff" * 64,
+            "nothing.bpte": b"",
+            "text.bpte": b"import os",
+            "pickle.bpte": pickle.dumps(Touch()),
+            "half.ptd": b"\x1c\0\0\0FT01FH01" + b"\xff" * 64,
+        },
+    ),
+    "`.h`, `.c`, `.cpp`, `.elf`, `.bin`, `.img` with a network in it": (
+        ("inspect FILE", "run FILE"),
+        {
+            "nothing.h": b"",
+            "cut.c": b"const unsigned char x[] = {" + b"0x54, " * 5000,
+            "half.elf": b"\x7fELF\x01\x01" + b"\xff" * 200,
+            "pickle.bin": pickle.dumps(Touch()),
+            "letters.img": b"TFL3ET12BP08" * 500,
+        },
+    ),
+    "a bare command stream, with `--region`; the file that Mesa serialises": (
+        (f"inspect FILE {BARE}", f"run FILE {BARE}"),
+        {
+            "nothing.bin": b"",
+            "odd.bin": b"\xff" * 7,
+            "words.bin": b"\xff" * 64,
+            "head.bin": b"COP1" + b"\xff" * 12,
+            "pickle.bin": pickle.dumps(Touch()).ljust(160, b"\xff"),
         },
     ),
     "`.pte`, an ExecuTorch program": (
