@@ -38,7 +38,7 @@ or their standard deviation. Functions with a sum have rows of 64. `make conform
 [another page](../explanation/pytorch.md#functions-of-16-bits) explains the method.
 
 Recurrent layers are compared with PyTorch's program only, since the exact function has other
-weights than one of 8 bits. Cycles are by Vela's formula. For so few numbers they are mostly the
+weights than one of 8 bits. Cycles are estimates. For so few numbers they are mostly the
 loading of tables.
 
 | Function | Inputs | Accelerator | Off PyTorch | Off the exact function | Cycles |
