@@ -57,8 +57,9 @@ def bare(accelerator: str) -> Bare:
     image = np.load(DIGITS / "images.npy")[0].astype(np.int8).reshape(-1).view(np.uint8)
     memory[0, place.offset : place.offset + place.size_bytes] = image
     before = memory.tobytes()
-    staged = {2: size for region, size in program.region_bytes.items() if region == 2}
-    fast = {region: np.zeros((1, size), np.uint8) for region, size in staged.items()}
+    fast = {}
+    if 2 in program.region_bytes:
+        fast[2] = np.zeros((1, program.region_bytes[2]), np.uint8)
     step.simulator.run_in({1: memory, **fast}, 1)
     return Bare(program, before, memory.tobytes())
 

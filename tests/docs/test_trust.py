@@ -234,6 +234,10 @@ READ: Mapping[str, tuple[Lines, Files]] = {
 }  # fmt: skip
 
 
+LOGS = "logs of firmware, text"
+"""Any bytes are a log, so that reading one does not end with 2."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -253,6 +257,26 @@ def test_a_file_is_data(row: str, folder: Path, capfd: pytest.CaptureFixture[str
             assert re.match(r"(?s).*^error\[E\d{3}\]: ", err, re.M)
             assert not STEERING.search(out + err)
             assert not (folder / "PWNED").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps(Touch()),
+        b"\xff" * 300_000,
+        b"$(touch PWNED)\n\x1b[2J",
+        b"NPU status=0x" + b"9" * 100_000,
+        b"Failed to resize buffer. Requested: " + b"9" * 5000 + b", available 0, missing: 1\n",
+    ],
+    ids=["pickle", "bytes", "shell", "status", "numbers"],
+)
+def test_a_log_is_text(data: bytes, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "firmware.log").write_bytes(data)
+    assert main(["doctor", "--log", "firmware.log"]) in (0, 1)
+    out, err = capfd.readouterr()
+    assert "error[E000]" not in err
+    assert not STEERING.search(out + err)
+    assert not (folder / "PWNED").exists()
 
 
 def of_terminals(folder: Path, out: str) -> None:
@@ -355,7 +379,7 @@ def test_every_claim_of_the_page_is_tried() -> None:
     text = PAGE.read_text("utf-8")
     rows = re.findall(r"^\| (?!-)([^|]+?) \|", text, re.M)
     heads = {"File", "Place"}
-    assert set(rows) - heads == READ.keys() | WRITTEN.keys()
+    assert set(rows) - heads == READ.keys() | WRITTEN.keys() | {LOGS}
     assert set(re.findall(r"^- \*(\w+)\*", text, re.M)) == ITEMS.keys()
     tests = TORCH.read_text("utf-8")
     assert all(f"def {name}(" in tests for names in ITEMS.values() for name in names)
