@@ -26,7 +26,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := src tests examples $(wildcard benchmarks) $(wildcard docs/*.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup oracle check format test test-all demo docs conformance runner pack lock clean
+PYTHON ?= python3
+TESTS  ?= tests
+.PHONY: help setup oracle check format test test-all test-python demo docs conformance runner pack lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | \
@@ -68,6 +70,13 @@ test: setup oracle check ## checks and tests, without the long sweeps
 
 test-all: setup oracle check ## checks and all tests, every model on every accelerator
 	$(PYTEST)
+
+test-python: ## tests without PyTorch by another Python: PYTHON=/path/to/python3.13
+	@folder=build/$$($(PYTHON) -c 'import sys; print("python%d.%d" % sys.version_info[:2])') && \
+	if [ ! -x $$folder/bin/python ]; then echo "making $$folder" && $(PYTHON) -m venv $$folder; fi && \
+	$$folder/bin/python -m pip install --quiet --upgrade pip && \
+	$$folder/bin/python -m pip install --quiet --group dev --editable . && \
+	$(PYTEST_ENV) $$folder/bin/python -m pytest -n 2 --dist worksteal -m 'not sweep' $(TESTS)
 
 demo: setup ## train, quantise, compile and prove a small network on the simulated NPU
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python examples/digits/demo.py --output-dir output/digits

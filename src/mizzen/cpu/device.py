@@ -6,7 +6,6 @@ compile these; else the integers of the graph's reference, in NumPy. All give th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Protocol
@@ -18,7 +17,7 @@ from mizzen.cpu.c_kernels import CKernels
 from mizzen.cpu.c_library import c_library
 from mizzen.cpu.graph import ReferenceKernels
 from mizzen.cpu.tflm import CpuKernels
-from mizzen.diagnostics import Diagnostic, MizzenWarning, Origin, Severity
+from mizzen.diagnostics import Diagnostic, Origin, Severity, warn
 
 Array = npt.NDArray[Any]
 
@@ -61,4 +60,4 @@ def device_kernels(network: bytes, operators: Sequence[Origin] = ()) -> DeviceKe
 @cache
 def _say_once() -> None:
     """Say once what is missing, and what to do."""
-    warnings.warn(IN_NUMPY.render(), MizzenWarning, stacklevel=2)
+    warn([IN_NUMPY], above=2)

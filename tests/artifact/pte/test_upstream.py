@@ -28,7 +28,13 @@ ACCELERATORS = {
 }
 
 
+WITHOUT_KERNELS = "cnn_int16_u85"
+"""The program that needs no PyTorch."""
+
+
 def loaded(name: str) -> tuple[Artifact, dict[str, Any]]:
+    if name != WITHOUT_KERNELS:
+        pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
     with np.load(HERE / f"{name}.npz") as arrays:
         return mizzen.load(HERE / f"{name}.pte"), dict(arrays)
 

@@ -11,7 +11,7 @@ import pytest
 
 from mizzen.mesh.machine import Overflow, cycles, find_machine
 from mizzen.mesh.mapping.choosing import least_traffic
-from mizzen.mesh.mapping.cutting import repaired
+from mizzen.mesh.mapping.cutting import grown, repaired
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.options import SumSplit
 from mizzen.mesh.mapping.splits import boxes_of, spans_of, sums_of
@@ -120,3 +120,13 @@ def test_sums_out_of_range_are_cut_until_they_are_in_it() -> None:
     assert not limits.holds(spans_of(64, 1, 16))
     assert not limits.holds(spans_of(64, 2, 16))
     assert limits.holds(spans_of(64, 4, 16))
+
+
+def test_parts_that_are_grown_keep_what_belongs_together() -> None:
+    """Two chains of four seats, with one thin edge between them: that is what is cut."""
+    edges = [(0, 2, 9), (2, 4, 9), (4, 6, 9), (1, 3, 9), (3, 5, 9), (5, 7, 9), (6, 1, 1)]
+    weights: list[dict[int, int]] = [{} for _ in range(8)]
+    for one, other, size in edges:
+        weights[one][other] = weights[other][one] = size
+    assert grown(weights, 2) == [0, 1, 0, 1, 0, 1, 0, 1]
+    assert sorted(grown(weights, 3)) == [0, 0, 0, 1, 1, 1, 2, 2]

@@ -10,7 +10,7 @@ import numpy as np
 from mizzen.mesh.machine.machine import LinkKind, Machine
 from mizzen.mesh.mapping.chip_net import ChipNet, Step, TreeRouter
 from mizzen.mesh.mapping.chip_trees import Share, bytes_between, demands_of, shares_of
-from mizzen.mesh.mapping.cutting import cut_by_metis
+from mizzen.mesh.mapping.cutting import cut_seats
 from mizzen.mesh.mapping.depths import Buffering
 from mizzen.mesh.mapping.groups import Chips, Group, Groups, GroupSearch
 from mizzen.mesh.mapping.options import MappingOptions, Placement
@@ -191,7 +191,7 @@ class CandidateSearch:
 
     def _cut(self, template: Template, way: Way) -> list[int]:
         capacity = self.problem(way).elements[0] // way.chips
-        return cut_by_metis(template, way.chips, capacity, self.options.seed)
+        return cut_seats(template, way.chips, capacity, self.options.seed)
 
     def improved(self, candidate: Candidate) -> Candidate:
         """Return a candidate whose links decide with parts cut by METIS, if that is better."""

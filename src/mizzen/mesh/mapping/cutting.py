@@ -1,13 +1,24 @@
-"""Seats cut into parts by METIS, with the capacity of a chip held to the last element."""
+"""Seats cut into parts, by METIS if it is there, none with more seats than a chip has room for."""
 
 from __future__ import annotations
 
 import itertools
+from functools import cache
+from importlib.util import find_spec
 
+from mizzen.diagnostics import Diagnostic, Severity, warn
 from mizzen.mesh.mapping.template import Template
 
 WEIGHT_BYTES = 16
 """METIS sums weights in 32 bits: bytes count in units of so many."""
+
+NO_METIS = Diagnostic(
+    "W518",
+    "networks are cut between chips by a simpler way, which may cost more: the package pymetis is "
+    "not installed",
+    Severity.WARNING,
+    help="pip install pymetis, where it has a wheel",
+)
 
 Weights = list[dict[int, int]]
 
@@ -28,11 +39,32 @@ def seat_weights(template: Template) -> Weights:
     return weights
 
 
-def cut_by_metis(template: Template, parts: int, capacity: int, seed: int) -> list[int]:
-    """Return the part of each seat: little between parts, and at most `capacity` seats in each."""
+def cut_seats(template: Template, parts: int, capacity: int, seed: int) -> list[int]:
+    """Return the part of each seat: little between parts, and at most `capacity` seats in each.
+
+    METIS cuts where the package pymetis is installed, else parts are grown one after the other.
+    """
+    weights = seat_weights(template)
+    if has_metis():
+        return repaired(_by_metis(weights, parts, seed), weights, parts, capacity)
+    _say_once()
+    return repaired(grown(weights, parts), weights, parts, capacity)
+
+
+def has_metis() -> bool:
+    """Whether METIS is there: it has no wheel for Windows, nor for Linux on arm64."""
+    return find_spec("pymetis") is not None
+
+
+@cache
+def _say_once() -> None:
+    """Say once that METIS is missing."""
+    warn([NO_METIS], above=1)
+
+
+def _by_metis(weights: Weights, parts: int, seed: int) -> list[int]:
     import pymetis
 
-    weights = seat_weights(template)
     starts, ends, sizes = [0], list[int](), list[int]()
     for edges in weights:
         ends += edges.keys()
@@ -40,8 +72,25 @@ def cut_by_metis(template: Template, parts: int, capacity: int, seed: int) -> li
         starts.append(len(ends))
     options = pymetis.Options(seed=seed)
     graph = pymetis.CSRAdjacency(starts, ends)
-    _, cut = pymetis.part_graph(parts, adjacency=graph, eweights=sizes, options=options)
-    return repaired(list(cut), weights, parts, capacity)
+    _, found = pymetis.part_graph(parts, adjacency=graph, eweights=sizes, options=options)
+    return list(found)
+
+
+def grown(weights: Weights, parts: int) -> list[int]:
+    """Return parts of one size: each takes the seat that it has the most bytes in common with."""
+    at = [parts] * len(weights)
+    left = set(range(len(weights)))
+    for part in range(parts):
+        near: dict[int, int] = {}
+        for _ in range(-(-len(left) // (parts - part))):
+            seat = max(near, key=lambda each: (near[each], -each)) if near else min(left)
+            near.pop(seat, None)
+            left.discard(seat)
+            at[seat] = part
+            for other, size in weights[seat].items():
+                if other in left:
+                    near[other] = near.get(other, 0) + size
+    return at
 
 
 def repaired(cut: list[int], weights: Weights, parts: int, capacity: int) -> list[int]:
