@@ -49,10 +49,10 @@ class Layer:
                 return ""
             case Weight(integers, scale):
                 return network.weight(integers, scale)
+            case np.ndarray():  # a sequence too, since NumPy 2.5
+                return network.constant(item)
             case (shape, scale):
                 return network.dequantize(network.input(f"x{index}", shape, scale.dtype), scale)
-            case array:
-                return network.constant(array)
 
     def plain(self) -> Network:
         """Return the network in floating point."""
@@ -64,10 +64,10 @@ class Layer:
                     names.append("")
                 case Weight(integers, scale):
                     names.append(network.constant(scale.dequantize(integers)))
+                case np.ndarray():
+                    names.append(network.constant(item))
                 case (shape, _):
                     names.append(network.input(f"x{index}", shape))
-                case array:
-                    names.append(network.constant(array))
         network.outputs.append(network.add(self.kind, *names, **self.attributes))
         return network
 
