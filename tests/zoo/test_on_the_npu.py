@@ -29,6 +29,7 @@ from mizzen.compiler.codegen import step_of
 from mizzen.compiler.ethos_u.makers import region_compiler
 from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
 from mizzen.compiler.proof.options import OFF
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
 from mizzen.compiler.torch.placement import place
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
@@ -79,7 +80,7 @@ def converted(name: str) -> torch.export.ExportedProgram:
 
     entry = NETWORKS[name]
     quantizer = EthosUQuantizer(U55).set_global(get_symmetric_quantization_config())
-    exported = export(built(name), entry.example_inputs(), name)
+    exported = export(built(name), Call(entry.example_inputs()), name)
     prepared: Any = prepare_pt2e(exported.module(), quantizer)
     for inputs in entry.calibration():
         prepared(*inputs)

@@ -307,7 +307,8 @@ class _Reading:
         if end > self._memories[-1]:
             raise self._damaged(f"value {place} must lie in {self._memories[-1]} bytes of planned "
                                 f"memory, and ends at {end}")  # fmt: skip
-        name = str((fields["extra_tensor_info"] or {}).get("fully_qualified_name") or "")
+        extra: Record | None = fields["extra_tensor_info"]
+        name = "" if extra is None else str(extra["fully_qualified_name"] or "")
         return PteTensor(shape, dtype, order, made.place, data, name)
 
     def _place(self, fields: Record, place: int) -> PlannedPlace | None:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from mizzen.cli.main import main
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.tosa import read
 
@@ -23,7 +24,7 @@ from .accuracy import UNIT
 
 def saved(folder: Path, module: nn.Module, *inputs: torch.Tensor) -> Path:
     path = folder / "net.pt2"
-    torch.export.save(export(module.eval(), inputs, "net"), path)
+    torch.export.save(export(module.eval(), Call(inputs), "net"), path)
     return path
 
 

@@ -16,6 +16,7 @@ pytest.importorskip("sklearn", reason="scikit-learn, whose digits are trained on
 
 import torch
 
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.tosa import read as read_tosa
 from mizzen.torch import to_tosa
@@ -42,7 +43,7 @@ def check(name: str, oracle: Any, inputs: int) -> None:
     entry = NETWORKS[name]
     module = entry.build()
     double = copy.deepcopy(module).double()
-    graph = read_tosa(to_tosa(export(module, entry.example_inputs(), name), name, "FP"), name)
+    graph = read_tosa(to_tosa(export(module, Call(entry.example_inputs()), name), name, "FP"), name)
     for seed in range(inputs):
         given = (entry.inputs(1, seed),)
         exact = outputs_of(double, tuple(each.double() for each in given))
@@ -66,7 +67,9 @@ def test_network(name: str, tosa_oracle: Any) -> None:
 
 def test_batch_norms_are_part_of_convolutions() -> None:
     entry = NETWORKS["ds_cnn"]
-    graph = read_tosa(to_tosa(export(entry.build(), entry.example_inputs(), "n"), "n", "FP"), "n")
+    graph = read_tosa(
+        to_tosa(export(entry.build(), Call(entry.example_inputs()), "n"), "n", "FP"), "n"
+    )
     kinds = {operation.kind for operation in graph}
     assert kinds & {"CONV2D", "DEPTHWISE_CONV2D"}
     assert not kinds & {"MUL", "RSQRT"}
@@ -74,7 +77,9 @@ def test_batch_norms_are_part_of_convolutions() -> None:
 
 def test_channels_are_turned_once() -> None:
     entry = NETWORKS["mobilenet_v2"]
-    graph = read_tosa(to_tosa(export(entry.build(), entry.example_inputs(), "n"), "n", "FP"), "n")
+    graph = read_tosa(
+        to_tosa(export(entry.build(), Call(entry.example_inputs()), "n"), "n", "FP"), "n"
+    )
     kinds = [operation.kind for operation in graph]
     assert kinds.count("TRANSPOSE") == 1
     assert np.dtype(np.float32) == graph.inputs[0].dtype.numpy

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.passes import plain
@@ -199,7 +200,7 @@ def check(name: str, seed: int, oracle: Any) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         case = CASES[name](Random(seed))
-    graph = lower_float(read_float(export(case.module.eval(), case.inputs, name), name))
+    graph = lower_float(read_float(export(case.module.eval(), Call(case.inputs), name), name))
     plain().run(graph)
     double = copy.deepcopy(case.module).double()
     wide = [each.double() if each.is_floating_point() else each for each in case.inputs]

@@ -14,6 +14,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[to
 import torch
 from torch import Tensor, nn
 
+from mizzen.compiler.torch.call import Call as Arguments
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.fp_lowering import lower_float, read_float
 from mizzen.graph import DType, Graph
@@ -24,7 +25,7 @@ from .drawn import Call, normal
 
 
 def lowered(module: nn.Module, *inputs: Tensor) -> Graph:
-    graph = lower_float(read_float(export(module.eval(), inputs, "net"), "net"))
+    graph = lower_float(read_float(export(module.eval(), Arguments(inputs), "net"), "net"))
     plain().run(graph)
     return graph
 
@@ -180,7 +181,7 @@ def test_core_aten(kind: str, tosa_oracle: Any) -> None:
     inputs = (torch.rand(1, 4 if kind == "residual" else 3, 6 + 2 * (kind == "mixed"), 8),)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's of its own classes
-        program = export(module, inputs, "net").run_decompositions()
+        program = export(module, Arguments(inputs), "net").run_decompositions()
     graph = lower_float(read_float(program, "net"))
     plain().run(graph)
     with torch.no_grad():

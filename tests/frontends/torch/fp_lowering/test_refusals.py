@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
 from mizzen.diagnostics import Diagnostic, MizzenError
 from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
@@ -43,7 +44,7 @@ class _Network(nn.Module):
 
 def refusal(module: nn.Module, inputs: tuple[Tensor, ...], profile: str = "FP") -> Diagnostic:
     with pytest.raises(MizzenError) as caught:
-        to_tosa(export(module.eval(), inputs, "net"), "net", profile)
+        to_tosa(export(module.eval(), Call(inputs), "net"), "net", profile)
     return caught.value.diagnostic
 
 
@@ -69,7 +70,7 @@ def test_element_type_that_tosa_lacks() -> None:
 def test_training_mode_is_refused() -> None:
     module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
     with pytest.raises(MizzenError) as caught:
-        to_tosa(export(module.train(), (torch.zeros(1, 4),), "net"), "net", "FP")
+        to_tosa(export(module.train(), Call((torch.zeros(1, 4),)), "net"), "net", "FP")
     assert caught.value.diagnostic.code == "E851"
     assert caught.value.diagnostic.help == "call `model.eval()` before export"
 
@@ -77,10 +78,10 @@ def test_training_mode_is_refused() -> None:
 def test_quantised_program_is_for_the_other_profile() -> None:
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()).eval()
     quantizer = EthosUQuantizer("ethos-u55-128").set_global(get_symmetric_quantization_config())
-    prepared = prepare_pt2e(export(module, IMAGE, "net").module(), quantizer)
+    prepared = prepare_pt2e(export(module, Call(IMAGE), "net").module(), quantizer)
     prepared(*IMAGE)
     with pytest.raises(MizzenError) as caught:
-        to_tosa(export(convert_pt2e(prepared), IMAGE, "net"), "net", "FP")
+        to_tosa(export(convert_pt2e(prepared), Call(IMAGE), "net"), "net", "FP")
     assert caught.value.diagnostic.code == "E852"
     assert caught.value.diagnostic.help is not None
     assert caught.value.diagnostic.help.startswith("use profile INT")

@@ -11,6 +11,7 @@ pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("torchao", reason="torchao is not installed")
 
 from mizzen.compiler.ethos_u.regions import WINDOW_LIMITS
+from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.narrowing import read
@@ -65,9 +66,11 @@ def lowered() -> Lowered:
     example = (torch.randn(1, 3, 28, 28, generator=torch.Generator().manual_seed(1)),)
     quantizer = EthosUQuantizer("ethos-u55-128")
     quantizer.set_global(get_symmetric_quantization_config())
-    prepared = prepare_pt2e(export(model(), example, "net").module(check_guards=False), quantizer)
+    prepared = prepare_pt2e(
+        export(model(), Call(example), "net").module(check_guards=False), quantizer
+    )
     prepared(*example)
-    return lower(read(export(convert_pt2e(prepared), example, "net"), "net"), WINDOW_LIMITS)
+    return lower(read(export(convert_pt2e(prepared), Call(example), "net"), "net"), WINDOW_LIMITS)
 
 
 def test_a_network() -> None:

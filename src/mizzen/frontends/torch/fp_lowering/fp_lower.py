@@ -249,7 +249,8 @@ def _input(context: Context, node: Any) -> Value:
         type = TensorType(tuple(map(int, meta.shape)), context.dtype(meta))
     except RefusedError as refused:
         raise _refused(context, node, refused) from None
-    return context.graph.add_input(type, context.program.input_names.get(node.name, node.name))
+    name = context.program.input_names.get(node.name) or str(node.name)
+    return context.graph.add_input(type, name)
 
 
 def _lower(context: Context, node: Any) -> Result:
