@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory-mode", metavar="NAME", help="the memory mode of the firmware")
     _add_firmware_options(parser)
     parser.add_argument(
-        "--status", metavar="WORD", type=_number, help="the NPU's STATUS register, as 0x00000804"
+        "--status", metavar="WORD", type=_word, help="the NPU's STATUS register, as 0x00000804"
     )
     parser.add_argument(
         "--qread", metavar="BYTES", type=_number, help="its QREAD register, as the driver prints it"
@@ -85,6 +85,23 @@ def _number(text: str) -> int:
     if number < 0:
         raise argparse.ArgumentTypeError(f"a number is written like 0x804 or 2052, not {text!r}")
     return number
+
+
+def _word(text: str) -> int:
+    """Read a register, which drivers and debuggers write in hexadecimal."""
+    digits = text.lower().removeprefix("0x")
+    try:
+        word = int(digits, 16)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"a register is written like 0x804, not {text!r}"
+        ) from None
+    if digits == text.lower() and digits != str(word):
+        raise argparse.ArgumentTypeError(
+            f"a register is written in hexadecimal, like 0x804, not {text!r}: did you mean "
+            f"0x{digits}?"
+        )
+    return word
 
 
 def _size(text: str) -> int:
@@ -143,10 +160,18 @@ def _firmware(options: argparse.Namespace) -> Firmware:
 
 
 def _log(name: str) -> str:
-    """Read a log, whatever bytes are in it."""
-    if name == FROM_STDIN:
-        return sys.stdin.read()
-    return read_file(Path(name)).decode("utf-8", "replace")
+    """Read a log. E475 for one that has no text at all."""
+    from mizzen.analysis.doctor.log import decode_log
+
+    data = sys.stdin.buffer.read() if name == FROM_STDIN else read_file(Path(name))
+    text = decode_log(data)
+    if not text.strip():
+        raise fail(
+            "E475",
+            f"a log must have text, and {name} has none",
+            help="give what the firmware wrote",
+        )
+    return text
 
 
 def _text(diagnosis: Diagnosis, console: Console) -> str:

@@ -332,6 +332,7 @@ TEXTS = (
      "the kernel's driver saw no end of the inference"),
     ("Ethos-U Linux driver invocation failed: bad ioctl", None,
      "the kernel's driver reported a failed inference"),
+    ("mizzen: ok", None, "the firmware ended well"),
     ("mizzen: step 0: a container for another NPU", "other-size",
      "the container is for another NPU than the chip's"),
     ("mizzen: step 0: too little memory, or memory that is not aligned to 16 bytes",

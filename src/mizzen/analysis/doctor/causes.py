@@ -43,6 +43,7 @@ class Cause(Enum):
     NPU_BUSY = "npu-busy"
     BACKEND_MISSING = "backend-missing"
     INPUTS_DIFFER = "inputs-differ"
+    OTHER_FILE = "other-file"
     EARLIER = "earlier-failure"
 
 
@@ -172,6 +173,11 @@ TEXTS: dict[Cause, CauseText] = {
     Cause.INPUTS_DIFFER: CauseText(
         "the inputs or outputs are not those that the program was compiled for",
         "give tensors of the shapes and types that `mizzen inspect` lists",
+    ),
+    Cause.OTHER_FILE: CauseText(
+        "this artifact is not the file on the board",
+        "give doctor the file that the firmware was built with: `mizzen compile` and Vela call it "
+        "NAME_vela.tflite",
     ),
     Cause.EARLIER: CauseText(
         "something failed before this", "read the first failure in the log, not the last one"

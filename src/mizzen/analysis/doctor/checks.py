@@ -13,7 +13,7 @@ from mizzen.analysis.memory import memory_report, needs_of
 from mizzen.artifact.device import device_program
 from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.boards import Board, Role
-from mizzen.diagnostics import MizzenError, Severity
+from mizzen.diagnostics import MizzenError, Severity, did_you_mean
 from mizzen.export.board_fit import RELEASED, memory_fit
 from mizzen.export.project import compiled_mode
 from mizzen.package.device import KernelCall
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ALIGNMENT_BYTES = 16
 TFLITE = b"TFL3"
 ETHOS_U = "ethos-u"
+NOTHING_FOR_NPU = "the artifact has nothing for an NPU"
 BACKEND = "EthosUBackend"
 ONLY_COP1 = (1, 0)
 """The newest driver whose sources were read: up to it, COP1 is the only form.
@@ -92,7 +93,7 @@ def _npu(situation: Situation) -> Iterator[Check]:
         situation.board,
     )
     if own is None:
-        yield Check("NPU", True, "the artifact has nothing for an NPU")
+        yield Check("NPU", True, NOTHING_FOR_NPU)
         return
     if chip is not None:
         other = own.rpartition("-")[0] != chip.rpartition("-")[0]
@@ -128,12 +129,27 @@ def _compile_for(chip: str) -> str | None:
     return f"compile the network with --accelerator-config {chip}"
 
 
+def _registers(situation: Situation) -> Iterator[Check]:
+    """Whether the driver looks for the NPU where the board has it."""
+    address, board = situation.firmware.npu_address, situation.board
+    if address is None or board is None:
+        return
+    known = [at for npu in board.npus for at in (npu.address, npu.alias) if at is not None]
+    if not known:
+        return
+    said = f"the driver looks at {address:#010x}, {board.name} has it at " + " or ".join(
+        f"{at:#010x}" for at in known
+    )
+    help = f"call ethosu_init with the address {known[0]:#010x}"
+    yield Check("NPU's address", address in known, said, Cause.NPU_NOT_THERE, help)
+
+
 def _architecture(situation: Situation) -> Iterator[Check]:
     for _, program in npu_steps(situation.artifact):
         hardware = driver.configuration(program.hardware)
         needs, has = hardware.arch_version, RELEASED[hardware.arch]
         holds = needs[0] == has[0] and needs[1] <= has[1]
-        said = f"{_dotted(needs)} asked for, {_dotted(has)} released"
+        said = f"the stream asks for {_dotted(needs)}, the newest of this product is {_dotted(has)}"
         yield Check("architecture", holds, said, Cause.OTHER_ARCHITECTURE)
         return
 
@@ -194,11 +210,11 @@ def _memory(situation: Situation) -> Iterator[Check]:
     else:
         yield from _of_board(situation, situation.board, needed)
     whose = " by TensorFlow Lite Micro" if situation.artifact.data[4:8] == TFLITE else ""
-    yield from _arena(situation.firmware, needed, whose)
+    yield from _arena(situation, needed, whose)
 
 
 def _of_board(situation: Situation, board: Board, needed: Mapping[Role, int]) -> Iterator[Check]:
-    mode = _mode(situation, board)
+    mode = mode_on(situation, board)
     own = compiled_mode(situation.artifact)
     if own not in (None, mode):
         said = f"compiled for {own}, looked at as {mode}: that alone stops nothing"
@@ -214,7 +230,7 @@ def _of_board(situation: Situation, board: Board, needed: Mapping[Role, int]) ->
         yield Check("memories", True, f"{mode}: {', '.join(rooms) or 'nothing needed'}")
 
 
-def _mode(situation: Situation, board: Board) -> str:
+def mode_on(situation: Situation, board: Board) -> str:
     """Return the memory mode: the firmware's, else the artifact's, else the board's first.
 
     E415 for one of the firmware's that the board has not.
@@ -227,13 +243,23 @@ def _mode(situation: Situation, board: Board) -> str:
     return own if own in names else names[0]
 
 
-def _arena(firmware: Firmware, needed: Mapping[Role, int], whose: str) -> Iterator[Check]:
+def _began(situation: Situation) -> bool:
+    """Whether the log shows that an inference of this artifact began, as for TFLM only it can."""
+    return situation.firmware.invoked in operators_of(situation.artifact)
+
+
+def _arena(situation: Situation, needed: Mapping[Role, int], whose: str) -> Iterator[Check]:
     """Whether arena and fast memory are large enough; other runtimes need another arena."""
+    firmware = situation.firmware
     for name, option, has, needs, cause in (
         ("arena", "--arena", firmware.arena_bytes, needed[Role.ARENA], Cause.ARENA_TOO_SMALL),
         ("fast memory", "--fast", firmware.fast_bytes, needed[Role.FAST], Cause.FAST_TOO_SMALL),
     ):
         if not needs:
+            continue
+        if name == "arena" and _began(situation):
+            said = f"{needs} bytes needed{whose}; the log shows that the inference began"
+            yield Check(name, True, said)
             continue
         if has is None:
             said = f"{needs} bytes needed{whose}; {option} says what there is"
@@ -302,13 +328,19 @@ def _operators(situation: Situation) -> Iterator[Check]:
     has = situation.firmware.operators
     if not needed:
         return
+    if _began(situation):
+        said = f"{', '.join(needed)}: the log shows that the inference began"
+        yield Check("operators", True, said)
+        return
     if has is None:
         said = f"needed: {', '.join(needed)}; --resolver says what there is"
         yield _unchecked("operators", said, Cause.OPERATOR_MISSING, _registered(needed))
         return
     missing = [name for name in needed if name not in has]
     said = f"without {', '.join(missing)}" if missing else f"{', '.join(needed)}: all there"
-    yield Check("operators", not missing, said, Cause.OPERATOR_MISSING, _registered(missing))
+    meant = [did_you_mean(name, missing) for name in has if name not in needed]
+    help = next(filter(None, meant), _registered(missing))
+    yield Check("operators", not missing, said, Cause.OPERATOR_MISSING, help)
 
 
 def _registered(kinds: Sequence[str]) -> str:
@@ -326,9 +358,12 @@ def _regions(situation: Situation) -> Iterator[Check]:
     if board is None or own not in ACCELERATORS:
         return
     arch = ACCELERATORS[own].arch
-    name = _mode(situation, board)
+    name = mode_on(situation, board)
     mode = board.mode(name)
-    said = f"QCONFIG {mode.qconfig}, REGIONCFG {mode.regioncfg:#06x} for {name}"
+    said = (
+        f"bus ports for {name}: QCONFIG {mode.qconfig} for the stream, REGIONCFG "
+        f"{mode.regioncfg:#06x} for the data"
+    )
     yield Check("regions", _writes(arch, mode.regions), said, Cause.UNREACHED)
 
 
@@ -344,6 +379,7 @@ def _dotted(version: Sequence[int]) -> str:
 
 _LOOKS: tuple[Callable[[Situation], Iterator[Check]], ...] = (
     _npu,
+    _registers,
     _architecture,
     _form,
     _stream,

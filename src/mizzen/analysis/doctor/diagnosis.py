@@ -8,11 +8,21 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from mizzen.analysis.doctor.causes import TEXTS, Cause
-from mizzen.analysis.doctor.checks import Check, Situation, checks, operators_of
+from mizzen.analysis.doctor.checks import (
+    ETHOS_U,
+    NOTHING_FOR_NPU,
+    TFLITE,
+    Check,
+    Situation,
+    checks,
+    mode_on,
+    operators_of,
+)
 from mizzen.analysis.doctor.firmware import Firmware, stream_of
 from mizzen.analysis.doctor.log import LogReading, Sighting, read_log
 from mizzen.analysis.doctor.status import CONSTANTS, StatusReading, read_status
 from mizzen.analysis.doctor.stream import StreamPlace, npu_steps, places
+from mizzen.boards import MemoryKind, Role
 from mizzen.diagnostics import Diagnostic, fail
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
@@ -20,6 +30,14 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.boards import Board
     from mizzen.targets.ethos_u.machine.commands import Arch
+
+
+UNKNOWN_LOG = fail(
+    "E475",
+    "a log must have a text that is known here, and this one has none",
+    help="give the firmware's whole log as text; the driver writes more with "
+    "-DETHOSU_LOG_SEVERITY=info",
+).diagnostic
 
 
 class Certainty(Enum):
@@ -78,6 +96,7 @@ class Diagnosis:
     places    where in the stream the NPU stopped, with the user's layer
     verdicts  causes, the most certain first
     remarks   what else there is to know
+    unrecognised  whether a log came in which nothing is known
     """
 
     checks: tuple[Check, ...]
@@ -86,14 +105,15 @@ class Diagnosis:
     places: tuple[StreamPlace, ...]
     verdicts: tuple[Verdict, ...]
     remarks: tuple[str, ...]
+    unrecognised: bool = False
 
     @property
     def failures(self) -> Sequence[Diagnostic]:
-        """The verdicts as errors; E475 for a log that fails without a cause."""
+        """The verdicts as errors; E475 for a log without a cause, or without a known text."""
         if self.verdicts:
             return [verdict.as_diagnostic() for verdict in self.verdicts]
         if not self.log.failed and self.status is None:
-            return []
+            return [UNKNOWN_LOG] if self.unrecognised else []
         return [
             fail(
                 "E475",
@@ -140,16 +160,16 @@ def doctor(
     )
     own = None if artifact is None else artifact.accelerator
     told = (firmware or Firmware()).with_log(read, own)
-    looked: Sequence[Check] = ()
-    if artifact is not None:
-        looked = checks(Situation(artifact, board, told))
+    situation = None if artifact is None else Situation(artifact, board, told)
+    looked = () if situation is None else checks(situation)
     register = None if read.status is None else read_status(read.status, _arch(artifact, told))
     stopped: Sequence[StreamPlace] = ()
     if artifact is not None and read.qread_bytes is not None:
         stopped = places(artifact, read.qread_bytes, read.node)
-    verdicts = tuple(_verdicts(looked, read, register, stopped))
-    remarks = tuple(_remarks(artifact, log, read, stopped))
-    return Diagnosis(tuple(looked), read, register, tuple(stopped), verdicts, remarks)
+    verdicts = tuple(_verdicts(situation, looked, read, register, stopped))
+    remarks = tuple(_remarks(situation, read, stopped, verdicts))
+    unrecognised = bool(log.strip()) and not (read.sightings or read.facts or read.failed)
+    return Diagnosis(tuple(looked), read, register, tuple(stopped), verdicts, remarks, unrecognised)
 
 
 def _arch(artifact: Artifact | None, firmware: Firmware) -> Arch | None:
@@ -158,6 +178,7 @@ def _arch(artifact: Artifact | None, firmware: Firmware) -> Arch | None:
 
 
 def _verdicts(
+    situation: Situation | None,
     looked: Sequence[Check],
     log: LogReading,
     register: StatusReading | None,
@@ -169,6 +190,9 @@ def _verdicts(
     named = [each for each in log.sightings if each.message.cause is not None]
     specific = [each for each in named if each.cause is not Cause.EARLIER] or named
     causes: dict[Cause, Verdict] = {}
+    if situation is not None:
+        for verdict in _of_another_file(situation.artifact, log):
+            _add(causes, verdict)
     for sighting in specific:
         _add(causes, _named(sighting, looked))
     for check in failed:
@@ -181,6 +205,21 @@ def _verdicts(
             _add(causes, _named(sighting, looked, Certainty.CODED))
     order = list(Certainty)
     yield from sorted(causes.values(), key=lambda verdict: order.index(verdict.certainty))
+
+
+def _of_another_file(artifact: Artifact, log: LogReading) -> Iterator[Verdict]:
+    """Return a verdict where an operator failed that the artifact does not have."""
+    if artifact.data[4:8] != TFLITE:
+        return
+    has = operators_of(artifact)
+    for sighting in log.sightings:
+        operator = sighting.groups.get("operator")
+        if "node" not in sighting.groups or operator is None or operator in has:
+            continue
+        lacks = NOTHING_FOR_NPU if operator == ETHOS_U else f"the artifact has no {operator}"
+        line = f"line {sighting.line}: {sighting.meaning}"
+        advice = TEXTS[Cause.OTHER_FILE].advice
+        yield Verdict(Cause.OTHER_FILE, Certainty.NAMED, (line, lacks), advice)
 
 
 def _add(causes: dict[Cause, Verdict], verdict: Verdict) -> None:
@@ -234,13 +273,32 @@ def _shown(cause: Cause, register: StatusReading, stopped: Sequence[StreamPlace]
     return Verdict(cause, Certainty.SHOWN, tuple(evidence), advice)
 
 
+def _may_be_unmapped(
+    situation: Situation, board: Board, log: LogReading, verdicts: Sequence[Verdict]
+) -> bool:
+    """Whether the NPU may have failed because the flash with the model is not mapped."""
+    causes = {verdict.cause for verdict in verdicts}
+    unread = {Cause.UNREACHED, Cause.STREAM_UNREADABLE, Cause.PAYLOAD_FORM, Cause.FILE_FORMAT}
+    apart = board.sdk is not None and board.sdk.model_address is not None
+    in_flash = board.memory(Role.MODEL, board.mode(mode_on(situation, board))).kind
+    failed = (log.failed and not causes) or causes & unread
+    return bool(failed) and apart and in_flash is MemoryKind.FLASH
+
+
 def _remarks(
-    artifact: Artifact | None, text: str, log: LogReading, stopped: Sequence[StreamPlace]
+    situation: Situation | None,
+    log: LogReading,
+    stopped: Sequence[StreamPlace],
+    verdicts: Sequence[Verdict],
 ) -> Iterator[str]:
-    if text.strip() and not log.failed and not log.facts:
-        yield "nothing in the log is a text that is known here"
-    if artifact is None:
+    if situation is None:
         return
+    artifact, board = situation.artifact, situation.board
+    if board is not None and _may_be_unmapped(situation, board, log, verdicts):
+        yield (
+            f"the model of {board.name} lies in flash: map it (XIP) before the inference; "
+            f"how-to/boards/{board.name} says how"
+        )
     own, told = artifact.accelerator, stream_of(log)
     if told is not None and own is not None and told != own:
         yield f"the log is of a stream for {told}, and this artifact is for {own}: another file?"

@@ -24,6 +24,8 @@ class Firmware:
     arena_address  where the arena lies, or base address 1
     operators      that the resolver has, by their names in a network
     memory_mode    as `vela.ini` calls it
+    npu_address    of the NPU's registers, as `ethosu_init` was given it
+    invoked        the operator that failed to invoke: arena and resolver were enough for it
     """
 
     accelerator: str | None = None
@@ -34,6 +36,8 @@ class Firmware:
     arena_address: int | None = None
     operators: tuple[str, ...] | None = None
     memory_mode: str | None = None
+    npu_address: int | None = None
+    invoked: str | None = None
 
     def with_log(self, log: LogReading, own: str | None = None) -> Firmware:
         """Return it with what a log says, where the person said nothing.
@@ -43,6 +47,8 @@ class Firmware:
         told = {
             "accelerator": _accelerator(log, "product", "log2") or _refusing(log, own),
             "fast_bytes": _number(log.facts.get("fast_bytes")),
+            "npu_address": _number(log.facts.get("npu_address")),
+            "invoked": log.invoked,
             "model_address": _number(log.facts.get("model_address")),
             "arena_address": _number(log.facts.get("arena_address")),
         }

@@ -6,6 +6,7 @@ the artifact.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,14 @@ from mizzen.analysis.doctor.messages import (
 LONGEST_LINE = 1000
 KEPT_SIGHTINGS = 3
 """Of one text: firmware that tries again writes it each time."""
+BEFORE_INVOKE = (
+    Cause.ARENA_TOO_SMALL,
+    Cause.OPERATOR_MISSING,
+    Cause.RESOLVER_FULL,
+    Cause.FILE_FORMAT,
+    Cause.EARLIER,
+)
+"""What TensorFlow Lite Micro finds before it invokes the first operator."""
 _CODE = "code"
 _STEERING = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
@@ -83,10 +92,45 @@ class LogReading:
         return self.status is not None or any(each.message.failure for each in self.sightings)
 
     @property
+    def invoked(self) -> str | None:
+        """The operator that failed to invoke: what comes before an invocation did not fail then.
+
+        None for a log that has a failure of that too: it may be of several starts.
+        """
+        if any(each.cause in BEFORE_INVOKE for each in self.sightings):
+            return None
+        nodes = (each for each in self.sightings if each.groups.get("what") == "invoke")
+        return next((each.groups["operator"] for each in nodes), None)
+
+    @property
     def node(self) -> int | None:
         """The operator of the network that failed, by its number there."""
         numbers = (each.groups.get("node") for each in self.sightings)
         return next((int(number) for number in numbers if number), None)
+
+
+def decode_log(data: bytes) -> str:
+    """Return the text of a log, whatever bytes are in it.
+
+    UTF-16, which PowerShell writes, is known by its byte order mark, or by zeros in every second
+    byte; all else is UTF-8.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    begin = data[:LONGEST_LINE]
+    half = len(begin) // 2
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if begin[first::2].count(0) > half // 2 and begin[1 - first :: 2].count(0) <= half // 4:
+            return data.decode(encoding, "replace")
+    return data.decode("utf-8", "replace")
+
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
 
 
 def read_log(text: str) -> LogReading:

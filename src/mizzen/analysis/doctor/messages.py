@@ -218,6 +218,7 @@ MESSAGES: tuple[Message, ...] = (
     _row(Source.LINUX, r"Ethos-U (?:inference failed with status|Linux driver invocation failed)",
          None, "the kernel's driver reported a failed inference"),
     # Ours.
+    _row(Source.MIZZEN, r"mizzen: ok$", None, "the firmware ended well", failure=False),
     _row(Source.MIZZEN, r"mizzen: step \d+: a container for another NPU", Cause.OTHER_SIZE,
          "the container is for another NPU than the chip's"),
     _row(Source.MIZZEN, r"mizzen: step \d+: too little memory", Cause.ARENA_TOO_SMALL,
@@ -265,6 +266,7 @@ FACTS = tuple(
         (r"Ethos-U config\. product=(\d+).*?macs_per_cc=(\d+)", ("product", "log2")),
         (r"Optimizer config\. product=(\d+).*?macs_per_cc=(\d+)", ("own_product", "own_log2")),
         (r"fast_memory=\S+?,? fast_memory_size=([1-9]\d*)", ("fast_bytes",)),
+        (r"Initializing NPU: base_address=(\S+?),", ("npu_address",)),
         (r"base_addr\[0\]=(\S+?),? +size=", ("model_address",)),
         (r"base_addr\[1\]=(\S+?),? +size=", ("arena_address",)),
         (r"\bMACs/cc\s*:?\s*(\d+)", ("macs",)),
