@@ -152,7 +152,9 @@ BROKEN: dict[tuple[Rule, str], tuple[Edit, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("case", "edit"), BROKEN.items(), ids=lambda case: str(case[0]))
+@pytest.mark.parametrize(
+    ("case", "edit"), BROKEN.items(), ids=[f"{rule.name}-{npu}" for rule, npu in BROKEN]
+)
 def test_a_stream_that_breaks_a_rule(case: tuple[Rule, str], edit: tuple[Edit, str]) -> None:
     (rule, accelerator), (change, command) = case, edit
     report = edited(change, accelerator)
