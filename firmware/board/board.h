@@ -1,7 +1,7 @@
 /* The board as firmware sees it: console, end of the run, the NPU's interrupt.
  *
- * `board_config.h`, which Mizzen makes of a board's file, has the addresses. There is no library
- * beneath: memcpy, memmove and memset are in memory.c. */
+ * The header below, which Mizzen makes of a board's file, has the board's facts. A firmware of its own
+ * has no library: its memcpy, memmove and memset are Mizzen's. */
 #ifndef MIZZEN_BOARD_H
 #define MIZZEN_BOARD_H
 

@@ -1,4 +1,4 @@
-/* What the runtime asks of an NPU. npu_registers.c and npu_driver.c each have it: link one. */
+/* What the runtime asks of an NPU: one source has it, by its registers or by Arm's driver. */
 #ifndef MIZZEN_NPU_H
 #define MIZZEN_NPU_H
 

@@ -1,5 +1,5 @@
 /* What the example asks of a board, in the vendor's software: the console, and the NPU by Arm's
- * driver. `board_config.h`, which Mizzen makes of a board's file, has the vendor's names. */
+ * driver. The header of the board's configuration, which Mizzen makes, has the vendor's names. */
 #include "board.h"
 
 #include "ethosu.h"

@@ -114,3 +114,86 @@ def test_a_board_of_ones_own_is_emulated_with_its_own_npu(here: Path, run: Run) 
     assert "  board        Arm Corstone-300 (mine)\n  accelerator  ethos-u55-64\n" in err
     _, _, err = run("emulate", "empty.elf", "--board", "corstone320")
     assert "  accelerator  ethos-u85-256\n" in err
+
+
+INI = """
+[System_Config.Mine]
+core_clock=400e6
+axi0_port=Sram
+axi1_port=OffChipFlash
+Sram_clock_scale=1.0
+Sram_burst_length=32
+Sram_read_latency=32
+Sram_write_latency=32
+OffChipFlash_clock_scale=0.125
+OffChipFlash_burst_length=128
+OffChipFlash_read_latency=64
+OffChipFlash_write_latency=64
+
+[Memory_Mode.Sram_Only]
+const_mem_area=Axi0
+arena_mem_area=Axi0
+cache_mem_area=Axi0
+
+[Memory_Mode.Shared_Sram]
+const_mem_area=Axi1
+arena_mem_area=Axi0
+cache_mem_area=Axi0
+"""
+
+
+def test_the_boards_memory_mode_is_the_default_with_files_of_ones_own(here: Path, run: Run) -> None:
+    (here / "mine.ini").write_text(INI)
+    words = ("compile", "digits.tflite", "--config", "mine.ini", "--system-config", "Mine")
+    options = ("--prove", "off", "--json")
+    _, out, _ = run(*words, "--board", "alif_ensemble_e7", *options)
+    configuration = json.loads(out)["configuration"]
+    assert configuration["memory_mode"] == "Shared_Sram"
+    assert configuration["system_config"] == "Mine"
+    status, _, err = run(*words, *options)
+    assert status == 2
+    assert "error[E219]: " in err
+
+
+def test_sources_of_an_earlier_export_are_told(here: Path, run: Run) -> None:
+    words = ("digits.tflite", "--prove", "off", "--quiet", "--board")
+    run("compile", *words, "grove_vision_ai_v2", "--output-dir", "grove")
+    run("compile", *words, "alif_ensemble_e7", "--output-dir", "alif")
+    grove = ("export", "grove/digits_vela.tflite", "--to", "tflm", "--board", "grove_vision_ai_v2")
+    assert run(*grove, "--output-dir", "made")[2] == ""
+    assert run(*grove, "--output-dir", "made")[2] == ""
+    alif = ("export", "alif/digits_vela.tflite", "--to", "c", "--board", "alif_ensemble_e7")
+    assert run(*alif, "--output-dir", "made")[2] == (
+        "warning[W327]: made holds sources that this export did not write, and a build may compile "
+        "them: onto_board/network.cc, onto_board/operators.cc\n"
+        "  help remove them, or give each board a folder of its own with --output-dir\n"
+    )
+
+
+def test_what_was_not_compiled_is_told_where_it_is_exported_and_emulated(
+    here: Path, run: Run
+) -> None:
+    words = ("digits.tflite", "--to", "tflm", "--board", "grove_vision_ai_v2")
+    assert run("export", *words)[2].startswith(
+        "warning[W326]: nothing in digits.tflite is for an NPU: "
+    )
+    page = (here / "output" / "ONTO_YOUR_BOARD.md").read_text()
+    assert "| NPU | not used: nothing in the network is for it |" in page
+    assert (
+        "warning[W326]: nothing in digits.tflite is for an NPU: "
+        in run("emulate", "digits.tflite")[2]
+    )
+
+
+def test_an_artifact_alone_has_the_mode_of_a_compilation_for_the_board(
+    here: Path, run: Run
+) -> None:
+    run("compile", "digits.tflite", "--board", "grove_vision_ai_v2", "--prove", "off")
+    lone = here / "lone.tflite"
+    lone.write_bytes((here / "output" / "digits_vela.tflite").read_bytes())
+    words = (lone, "--board", "grove_vision_ai_v2")
+    _, out, err = run("export", *words, "--to", "tflm", "--json")
+    assert json.loads(out)["memory_mode"] == "Shared_Sram"
+    assert err.startswith("warning[W324]: the memory mode of lone.tflite is not known")
+    _, out, _ = run("doctor", *words)
+    assert "memory mode           not checked: no report is beside the artifact; taken as" in out

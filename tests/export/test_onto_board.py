@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -42,7 +43,7 @@ def project_for(name: str, runtime: str, *, bare_metal: bool = False) -> Project
 def test_every_board_has_a_page(name: str, runtime: str) -> None:
     project, board = project_for(name, runtime), find_board(name)
     text = project.files["ONTO_YOUR_BOARD.md"].decode()
-    headings = [line for line in text.splitlines() if line.startswith("#")]
+    headings = [line for line in text.splitlines() if line.startswith(("# ", "## "))]
     assert headings == [
         f"# Onto your board: {board.title}", "## Files", "## Model and arena", "## Driver",
         "## Operators", "## Measure", "## Check",
@@ -84,6 +85,49 @@ def test_the_names_of_the_vendors_software_are_in_the_header() -> None:
     assert "#define BOARD_SDK_NPU_HANDLER NPU_IRQHandler\n" in text
     assert '#define BOARD_SECTION_ARENA ".bss.NoInit.activation_buf_sram"\n' in text
     assert "BOARD_SDK_SET_VECTOR" not in text
+
+
+def test_comments_name_sources_that_are_there() -> None:
+    for name in ("grove_vision_ai_v2", "alif_ensemble_e7", "renesas_ra8p1"):
+        for runtime in ("c", "tflm"):
+            files = project_for(name, runtime).files
+            there = {Path(path).name for path in files}
+            for path, data in files.items():
+                comments = re.findall(r"/\*.*?\*/|//[^\n]*", data.decode(errors="ignore"), re.S)
+                named = re.findall(r"[\w/]+\.(?:cc|c|h)\b", "".join(comments))
+                assert {Path(each).name for each in named} <= there, path
+
+
+def block(name: str, language: str) -> str:
+    """Return the first block of a language of the page of a board's project."""
+    text = project_for(name, "c").files["ONTO_YOUR_BOARD.md"].decode()
+    return text.split(f"```{language}\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize("name", ["alif_ensemble_e7", "alif_ensemble_e7_he", "alif_ensemble_e8"])
+def test_the_entry_that_alifs_kit_calls_compiles(name: str, tmp_path: Path) -> None:
+    """Its `Main.cc` has `extern void MainLoop();`."""
+    compiler = GCC.replace("gcc", "g++")
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    write_project(project_for(name, "c").files, tmp_path)
+    (tmp_path / "onto_board" / "MainLoop.cc").write_text(block(name, "cpp"))
+    command = [compiler, "-mcpu=cortex-m55", "-Wall", "-Wextra", "-Werror", "-c", "MainLoop.cc"]
+    subprocess.run(command, cwd=tmp_path / "onto_board", check=True)
+    command = ["arm-none-eabi-nm", "-C", "MainLoop.o"]
+    symbols = subprocess.run(
+        command, cwd=tmp_path / "onto_board", check=True, capture_output=True, text=True
+    ).stdout
+    assert " T MainLoop()\n" in symbols
+    assert " U mizzen_example\n" in symbols
+
+
+def test_groves_page_has_every_step() -> None:
+    text = project_for("grove_vision_ai_v2", "tflm").files["ONTO_YOUR_BOARD.md"].decode()
+    steps = ("Create the file `mizzen_app.mk`", "enable_XIP", "return app_main();", "make APP_TYPE",
+             "we2_local_image_gen project_case1_blp_wlcsp.json", "xmodem_send.py")  # fmt: skip
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
 
 
 CPUS = {"cortex-m85": "cortex-m55"}

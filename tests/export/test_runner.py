@@ -68,7 +68,8 @@ def test_a_board_that_there_is_no_firmware_for() -> None:
     assert str(caught.value) == (
         "error[E482]: firmware that is built already is for corstone300, corstone310, corstone320, "
         "not for mine with ethos-u55\n"
-        "  help `mizzen export` makes a project for any board"
+        "  help `mizzen export --to c --board mine` makes a project; `mizzen emulate` runs the "
+        "firmware that is built of it"
     )
 
 

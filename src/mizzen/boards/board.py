@@ -326,11 +326,19 @@ class Board:
 
     def mode(self, name: str) -> MemoryMode:
         """Return how a memory mode is laid out. E415 if the board does not say."""
-        chosen = next((mode for mode in self.modes if name in mode.names), None)
+        chosen = self.mode_of(name)
         if chosen is None:
             known = ", ".join(name for mode in self.modes for name in mode.names)
             raise fail("E415", f"the memory mode on {self.name} must be {known}, not {name!r}")
         return chosen
+
+    def mode_of(self, name: str) -> MemoryMode | None:
+        """Return how a memory mode is laid out, None if the board does not say."""
+        return next((mode for mode in self.modes if name in mode.names), None)
+
+    def mode_like(self, name: str) -> str:
+        """Return the memory mode to take where none is asked for: this one, else the first."""
+        return self.modes[0].names[0] if self.mode_of(name) is None else name
 
     def require_npu(self, accelerator: str) -> None:
         """Refuse an accelerator, as ``ethos-u55-128``, that the board has not.

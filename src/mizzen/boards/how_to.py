@@ -36,6 +36,11 @@ def _parts(board: Board, page: Page) -> Iterator[str]:
         f"{board.name})."
     )
     yield _facts(board)
+    if board.sdk is not None and len(board.modes) > 1:
+        yield (
+            "In the vendor's software, model and arena lie where the section "
+            "[Model and arena](#model-and-arena) says. Another memory mode needs `--bare-metal`."
+        )
     yield f"## Compile and export\n\n```sh\n{_commands(board, page)}\n```"
     yield (
         "The project has this page with the network's own sizes and operators, as "

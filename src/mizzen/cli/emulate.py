@@ -165,6 +165,7 @@ def _firmware(
         accelerator = options.accelerator_config or own_accelerator(board)
         return options.firmware, accelerator, stream_estimate, ()
     from mizzen.export import runner
+    from mizzen.export.memory_mode import nothing_for_npu
 
     artifact = load_artifact(options, path)
     inputs = _inputs(artifact, options.input, console)
@@ -172,7 +173,7 @@ def _firmware(
     accelerator = options.accelerator_config or artifact.accelerator or own_accelerator(board)
     system = configuration_of(artifact, None)
     timing = stream_estimate if system is None else partial(cycles_in, system)
-    return made, accelerator, timing, artifact.doubts
+    return made, accelerator, timing, (*artifact.doubts, *nothing_for_npu(artifact))
 
 
 def _is_elf(path: Path) -> bool:

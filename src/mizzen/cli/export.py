@@ -84,6 +84,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Export the artifact, and say what the project has and needs."""
     from mizzen.analysis.checking.artifacts import example_for
     from mizzen.export import RUNTIMES, Request, checkouts_for, with_page
+    from mizzen.export.memory_mode import doubts
     from mizzen.package.firmware import write_project
 
     given = {name: vars(options)[name] for name in CHECKOUTS if vars(options)[name] is not None}
@@ -101,6 +102,12 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         runtime = RUNTIMES[options.to]
         project = with_page(runtime.project(artifact, request), board, artifact.accelerator)
     folder = output_folder(options)
+    told = (
+        *artifact.doubts,
+        *_not_executed(artifact),
+        *doubts(artifact, board, project.memory_mode, is_asked=options.memory_mode is not None),
+        *_left_over(folder, project),
+    )
     write_project(project.files, folder)
     alone = "model.mk" in project.files
     quoted = shlex.quote(str(folder))
@@ -120,7 +127,35 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     }
     table = _table(project, board, artifact.accelerator, _example(project, options), console)
     text = "\n".join((one_line(str(folder)), table, "", *_next_lines(project, folder, commands)))
-    return Answer(document, text, diagnostics=(*artifact.doubts, *_not_executed(artifact)))
+    return Answer(document, text, diagnostics=told)
+
+
+SOURCES = frozenset({".c", ".cc", ".cpp", ".h", ".ld", ".mk", ".cmake"})
+SHOWN_FILES = 4
+
+
+def _left_over(folder: Path, project: Project) -> Iterator[Diagnostic]:
+    """Warn of sources that lie among those of the project and are not of it: W327."""
+    from mizzen.diagnostics import Diagnostic, Severity
+
+    written = {folder / name for name in project.files}
+    others = sorted(
+        path.relative_to(folder).as_posix()
+        for place in {path.parent for path in written}
+        if place.is_dir()
+        for path in place.iterdir()
+        if path.suffix in SOURCES and path not in written
+    )
+    if others:
+        more = len(others) - SHOWN_FILES
+        names = ", ".join(others[:SHOWN_FILES]) + (f" and {more} more" if more > 0 else "")
+        yield Diagnostic(
+            "W327",
+            f"{folder} holds sources that this export did not write, and a build may compile them: "
+            f"{names}",
+            Severity.WARNING,
+            help="remove them, or give each board a folder of its own with --output-dir",
+        )
 
 
 def _not_executed(artifact: Artifact) -> Iterator[Diagnostic]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -239,6 +239,7 @@ def _on_board(options: CompileOptions, name: str) -> ResolvedTarget:
     board = find_board(name)
     asked = on_board(options, board)
     backend = backend_for(asked.accelerator_name)
-    mode = backend.resolve(asked).as_dict().get("memory_mode")
+    bundled = replace(asked, config=None, system_config=None, memory_mode=None)
+    mode = backend.resolve(bundled).as_dict().get("memory_mode")
     resolved = backend.resolve(with_memories(asked, board, mode))
     return ResolvedTarget(backend, resolved, asked.proof, checked(asked.shapes), board)

@@ -29,15 +29,16 @@ def on_board(options: CompileOptions, board: Board) -> CompileOptions:
 def with_memories(options: CompileOptions, board: Board, default_mode: object) -> CompileOptions:
     """Return the options with a memory mode of the board, and its fast memory as the cache.
 
+    Configuration files of one's own say themselves how large the cache is.
+
     default_mode  what the backend takes where none is asked for; None where it has no modes
     """
-    if options.config is not None or default_mode is None:
+    if default_mode is None:
         return options
-    names = [name for mode in board.modes for name in mode.names]
-    asked = options.memory_mode or (default_mode if default_mode in names else names[0])
-    chosen = next((mode for mode in board.modes if asked in mode.names), None)
-    options = replace(options, memory_mode=str(asked))
-    if chosen is None or options.arena_cache_size is not None:
+    asked = options.memory_mode or board.mode_like(str(default_mode))
+    chosen = board.mode_of(asked)
+    options = replace(options, memory_mode=asked)
+    if chosen is None or options.arena_cache_size is not None or options.config is not None:
         return options
     fast = board.memory(Role.FAST, chosen)
     if fast == board.memory(Role.ARENA, chosen):

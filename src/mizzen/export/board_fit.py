@@ -12,7 +12,8 @@ from mizzen.cpu.tables import tabulated
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
 from mizzen.export.c.container import c_container
 from mizzen.export.c.project import container_needs
-from mizzen.export.project import Remedy, compiled_mode, memory_findings
+from mizzen.export.memory_mode import mode_on
+from mizzen.export.project import Remedy, memory_findings
 from mizzen.package.c.lowering import lower
 from mizzen.package.device import DeviceProgram, KernelCall, NpuCall
 from mizzen.targets.ethos_u.machine import driver
@@ -107,14 +108,14 @@ def board_fit(artifact: Artifact, board: Board, memory_mode: str | None = None) 
     """Check an artifact against a board, for firmware with the C runtime.
 
     memory_mode  a name of `vela.ini`; by default the one that the artifact was compiled with, else
-                 the board's first
+                 the board's usual one
 
     Findings: E415 and E442 for an NPU, E415 for a memory mode that the board has not, E480 for an
     architecture that its hardware is too old for, E481 for a memory that the NPU does not reach,
     E468 for one that is too small, E196 and E450 to E454 for what no device executes, E464 and
     E465 for missing kernels.
     """
-    mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
+    mode = memory_mode or mode_on(artifact, board)
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
     try:
         program = device_program(artifact)
@@ -144,7 +145,7 @@ def memory_fit(
     memory that the NPU does not reach, E468 for one that is too small, E196 for operators that no
     runtime of a device has kernels for.
     """
-    mode = memory_mode or compiled_mode(artifact) or board.modes[0].names[0]
+    mode = memory_mode or mode_on(artifact, board)
     findings = [*_of_npu(artifact, board), *_of_mode(board, mode)]
     if missing := without_kernels(artifact.steps):
         findings.append(no_kernels(artifact.name, missing).diagnostic)

@@ -31,7 +31,10 @@ def _parts(project: Project, board: Board, accelerator: str | None) -> Iterator[
 
 def _facts(project: Project, board: Board, accelerator: str | None) -> str:
     mode = board.mode(project.memory_mode)
-    rows = [("NPU", accelerator or "not used"), ("memory mode", project.memory_mode)]
+    rows = [
+        ("NPU", accelerator or "not used: nothing in the network is for it"),
+        ("memory mode", project.memory_mode),
+    ]
     rows += [
         (role.value, f"{size:,} bytes in {board.memory(role, mode).name}")
         for role, size in project.needed.items()

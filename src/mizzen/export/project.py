@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mizzen.artifact.batching import batch_of
 from mizzen.boards import Board, Role, Sdk, board_header, linker_script, sdk_header
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
+from mizzen.export.memory_mode import mode_on, require_mode_of_software
 from mizzen.package.firmware import NO_EXAMPLE, Example, Surroundings
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Request:
     """What a project is asked for.
 
     memory_mode  a name of `vela.ini`; by default the one that the network was compiled with, where
-                 the artifact says so, else the board's first
+                 the artifact says so, else the board's usual one
     inputs       of an example, which the firmware executes and compares: a batch of N is N
                  inferences, one after the other
     made         an example where there are no `inputs`, left out if the board has no room for it
@@ -68,7 +69,7 @@ class Request:
 
     def mode_for(self, artifact: Artifact) -> str:
         """Return the memory mode for an artifact."""
-        return self.memory_mode or compiled_mode(artifact) or self.board.modes[0].names[0]
+        return self.memory_mode or mode_on(artifact, self.board)
 
 
 def surroundings(artifact: Artifact, request: Request, mode: str) -> Surroundings:
@@ -76,6 +77,8 @@ def surroundings(artifact: Artifact, request: Request, mode: str) -> Surrounding
     board = request.board
     accelerator = artifact.accelerator or board.npu.products[0]
     board.mode(mode)
+    if request.sdk is not None:
+        require_mode_of_software(artifact.accelerator, board, mode)
     header, script = _texts(request, accelerator, mode)
     return Surroundings(
         header,
@@ -93,14 +96,6 @@ def _texts(request: Request, accelerator: str, mode: str) -> tuple[str, str]:
     if request.sdk is not None:
         return sdk_header(board.title, request.sdk), ""
     return board_header(board, accelerator, mode), linker_script(board, mode)
-
-
-def compiled_mode(artifact: Artifact) -> str | None:
-    """Return the memory mode that an artifact was compiled with, if its report says so."""
-    if artifact.report is None:
-        return None
-    named = artifact.report.configuration.get("memory_mode")
-    return named if isinstance(named, str) else None
 
 
 Remedy = Callable[[int], str]

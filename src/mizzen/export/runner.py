@@ -99,11 +99,13 @@ def product_of(artifact: Artifact, board: Board) -> str:
     if accelerator is not None:
         product = board.ports_of(accelerator).product
     if product not in known:
+        own = "" if board.sdk is None else " --bare-metal"
         raise fail(
             "E482",
             f"firmware that is built already is for {', '.join(BUILT)}, not for {board.name} with "
             f"{product or 'no NPU'}",
-            help="`mizzen export` makes a project for any board",
+            help=f"`mizzen export --to c --board {board.name}{own}` makes a project; "
+            "`mizzen emulate` runs the firmware that is built of it",
         )
     return product
 

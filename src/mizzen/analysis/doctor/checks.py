@@ -15,7 +15,7 @@ from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.boards import Board, Role
 from mizzen.diagnostics import MizzenError, Severity, did_you_mean
 from mizzen.export.board_fit import RELEASED, memory_fit
-from mizzen.export.project import compiled_mode
+from mizzen.export.memory_mode import compiled_mode, usual_mode
 from mizzen.package.device import KernelCall
 from mizzen.package.tflm import OPERATORS
 from mizzen.targets.ethos_u.machine import driver
@@ -216,7 +216,10 @@ def _memory(situation: Situation) -> Iterator[Check]:
 def _of_board(situation: Situation, board: Board, needed: Mapping[Role, int]) -> Iterator[Check]:
     mode = mode_on(situation, board)
     own = compiled_mode(situation.artifact)
-    if own not in (None, mode):
+    if own is None and situation.firmware.memory_mode is None and len(board.modes) > 1:
+        said = f"no report is beside the artifact; taken as {mode}; --memory-mode says which"
+        yield _unchecked("memory mode", said)
+    elif own not in (None, mode):
         said = f"compiled for {own}, looked at as {mode}: that alone stops nothing"
         yield Check("memory mode", True, said)
     fit = memory_fit(situation.artifact, board, needed, mode)
@@ -231,7 +234,7 @@ def _of_board(situation: Situation, board: Board, needed: Mapping[Role, int]) ->
 
 
 def mode_on(situation: Situation, board: Board) -> str:
-    """Return the memory mode: the firmware's, else the artifact's, else the board's first.
+    """Return the memory mode: the firmware's, else the artifact's, else the board's usual one.
 
     E415 for one of the firmware's that the board has not.
     """
@@ -239,8 +242,9 @@ def mode_on(situation: Situation, board: Board) -> str:
         board.mode(situation.firmware.memory_mode)
         return situation.firmware.memory_mode
     own = compiled_mode(situation.artifact)
-    names = [name for mode in board.modes for name in mode.names]
-    return own if own in names else names[0]
+    if own is not None and board.mode_of(own) is not None:
+        return own
+    return usual_mode(situation.artifact.accelerator, board)
 
 
 def _began(situation: Situation) -> bool:
