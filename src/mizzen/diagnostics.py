@@ -10,11 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path, PurePath
 
 from mizzen.escaping import one_line
@@ -168,6 +169,35 @@ def fail(
     return MizzenError(Diagnostic(code, message, Severity.ERROR, origin, rule, help))
 
 
+def unreadable(path: Path, error: OSError | ValueError) -> MizzenError:
+    """Return the error for a file that cannot be read, with the file that may be meant: E110."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return fail(
+        "E110",
+        f"{path} must be a file that can be read: {reason}",
+        help=_meant_file(path) if isinstance(error, FileNotFoundError) else None,
+    )
+
+
+MOST_FILES = 1000
+"""Names of a folder that are compared with one that is not there."""
+
+
+def _meant_file(path: Path) -> str | None:
+    slashed = PurePath(str(path).replace("\\", "/"))
+    if slashed != path and Path(slashed).is_file():
+        return f"did you mean {slashed}?"
+    try:
+        beside = list(islice(path.parent.iterdir(), MOST_FILES))
+    except OSError:
+        return None
+    names = sorted(each for each in beside if not each.name.startswith("."))
+    alike = nearest(path.stem, {each.stem for each in names})
+    meant = [each for each in names if each.stem in alike]
+    same_kind = [each for each in meant if each.suffix == path.suffix]
+    return _question([str(each) for each in same_kind or meant])
+
+
 def install_extra(extra: str) -> str:
     """Return how to install Mizzen with an extra: its own checkout, and no name on an index."""
     return f"install Mizzen with its extra {extra}: pip install '.[{extra}]' in its checkout"
@@ -179,7 +209,10 @@ MOST_MEANT = 8
 
 def did_you_mean(came: str, known: Iterable[str]) -> str | None:
     """Return which of the known names may have been meant, as the help of an error."""
-    meant = nearest(came, known)
+    return _question(nearest(came, known))
+
+
+def _question(meant: Sequence[str]) -> str | None:
     if not meant:
         return None
     *others, last = meant
@@ -199,9 +232,34 @@ def nearest(came: str, known: Iterable[str]) -> list[str]:
         return begun[:MOST_MEANT]
     import difflib  # which is wanted only where something is wrong
 
+    alike = _same_product(came, names)
+    if alike is not None:
+        return [alike]
     by_lower = {name.lower(): name for name in names}
     close = difflib.get_close_matches(came.lower(), by_lower, n=1)
     return [by_lower[name] for name in close]
+
+
+def _same_product(came: str, names: Iterable[str]) -> str | None:
+    """Return the name that differs in its last number alone, the nearest: ethos-u55-512 is no U85.
+
+    None where no name does.
+    """
+    stem, _, last = came.lower().rpartition("-")
+    if not stem or not last.isdecimal():
+        return None
+    numbers = {
+        int(number): name
+        for name in names
+        for begin, _, number in (name.lower().rpartition("-"),)
+        if begin == stem and number.isdecimal()
+    }
+    if not numbers:
+        return None
+    return numbers[min(numbers, key=lambda number: abs(number - int(last[:LONGEST_NUMBER])))]
+
+
+LONGEST_NUMBER = 9
 
 
 def _begins_a_part(name: str, start: str) -> bool:

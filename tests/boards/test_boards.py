@@ -191,7 +191,8 @@ def test_a_product_that_the_board_has_not_is_refused() -> None:
     with pytest.raises(MizzenError) as caught:
         board_header(find_board("corstone320"), "ethos-u55-128")
     assert str(caught.value) == (
-        "error[E415]: the NPU on corstone320 must be of ethos-u85, not 'ethos-u55-128'"
+        "error[E415]: the NPU on corstone320 must be of ethos-u85, not 'ethos-u55-128'\n"
+        "  help compile the network with --accelerator-config ethos-u85-256"
     )
 
 

@@ -22,8 +22,9 @@ REAL = (
 def test_all_these_verbs_take_a_board() -> None:
     takes = [name for name, text in help_texts().items() if "--board NAME|FILE.toml" in text]
     assert sorted(takes) == [
-        "mizzen check", "mizzen compile", "mizzen doctor", "mizzen emulate", "mizzen export",
-        "mizzen report", "mizzen run", "mizzen targets", "mizzen tune",
+        "mizzen check", "mizzen compare", "mizzen compile", "mizzen doctor",
+        "mizzen emulate", "mizzen export", "mizzen report", "mizzen run",
+        "mizzen targets", "mizzen tune",
     ]  # fmt: skip
 
 
@@ -62,8 +63,28 @@ def test_an_accelerator_that_the_board_has_not_is_told(verb: str, here: Path, ru
     assert (
         "error[E237]: the accelerator must be an NPU of alif_ensemble_e8, which has ethos-u85-256 "
         "or ethos-u55-256, not 'ethos-u55-128'\n"
-        "  help leave out --accelerator-config, or name another board\n"
+        "  help leave out --accelerator-config, or name a board that has it: "
+        "alif_ensemble_e7_he or infineon_pse84\n"
     ) in err
+
+
+def test_the_other_half_of_a_chip_is_named(here: Path, run: Run) -> None:
+    words = ("check", "digits.tflite", "--board", "alif_ensemble_e7")
+    _, _, err = run(*words, "--accelerator-config", "ethos-u55-128")
+    help = (
+        "  help leave out --accelerator-config, or name a board that has it: alif_ensemble_e7_he\n"
+    )
+    assert err.endswith(help)
+
+
+def test_an_artifact_is_compared_on_its_board_alone(here: Path, run: Run) -> None:
+    words = ("compare", "digits.tflite", "--board", "alif_ensemble_e7_he", "--inputs", "1")
+    status, out, err = run(*words)
+    assert (status, "ethos-u55-128" in out + err) == (0, True)
+    run("compile", "digits.tflite", "--accelerator-config", "ethos-u55-32", "--prove", "off")
+    status, _, err = run(*words, "--artifact", "output/digits_vela.tflite")
+    assert status == 2
+    assert "error[E442]: the NPU on alif_ensemble_e7_he must be ethos-u55-128" in err
 
 
 def test_the_second_npu_of_a_board_is_asked_for_by_name(here: Path, run: Run) -> None:

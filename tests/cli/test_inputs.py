@@ -112,3 +112,19 @@ def test_files_that_are_not_what_their_names_say(
 def test_a_recording_of_another_length(tmp_path: Path) -> None:
     with pytest.raises(MizzenError, match=r"must have a multiple of 4 samples .* not 3"):
         read_inputs([sound(tmp_path / "a.wav", [1, 2, 3])], [BYTES], print)
+
+
+def test_a_recording_for_an_input_of_features(tmp_path: Path) -> None:
+    info = TensorInfo("mfcc", (1, 49, 10, 1), BYTES.dtype, BYTES.quantization)
+    with pytest.raises(MizzenError) as refused:
+        read_inputs([sound(tmp_path / "a.wav", [1] * 490)], [info], print)
+    diagnostic = refused.value.diagnostic
+    assert diagnostic.code == "E255"
+    assert diagnostic.message == (
+        f"{tmp_path}/a.wav: the input mfcc must have one dimension of samples to take a "
+        "recording as it is, and has the shape [1, 49, 10, 1]"
+    )
+    assert diagnostic.help == (
+        "it may take features: compute them with --features mlperf-kws (or mlperf-anomaly), or "
+        "--front-end"
+    )

@@ -14,6 +14,7 @@ import pytest
 from mizzen.cli import targets
 from mizzen.cli.console import Answer
 from mizzen.cli.main import main
+from mizzen.cli.parser import help_texts
 from mizzen.diagnostics import Diagnostic, Severity, fail
 
 MIZZEN = str(Path(sys.executable).parent / "mizzen")
@@ -96,7 +97,6 @@ def test_wrong_input_is_a_json_document_too(
 @pytest.mark.parametrize(
     ("words", "reason", "help"),
     [
-        ([], "the following arguments are required: VERB", "mizzen --help"),
         (
             ["targets", "--konfig"],
             "mizzen targets does not take --konfig",
@@ -117,6 +117,14 @@ def test_a_wrong_command_line_gives_2(
     assert main(words) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"error[E200]: the command line is wrong: {reason}\n  help {help}")
+
+
+@pytest.mark.parametrize("words", [[], ["mesh"]])
+def test_no_verb_gives_the_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.rstrip("\n") == help_texts()[" ".join(("mizzen", *words))].rstrip("\n")
 
 
 def test_a_bug_gives_3_and_no_traceback(

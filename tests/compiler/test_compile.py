@@ -186,7 +186,8 @@ def test_a_compiled_network(model_file: ModelFile) -> None:
         "error[E109]: model.tflite must be a network as it was trained, and is already compiled "
         "for an NPU\n"
         '  at   model.tflite, operator 0 ethos-u -> "StatefulPartitionedCall:0"\n'
-        "  help give the original .tflite; `mizzen run` and `mizzen inspect` take compiled ones"
+        "  help give the original .tflite; `mizzen check --artifact`, `mizzen run` and `mizzen "
+        "inspect` take compiled ones"
     )
 
 

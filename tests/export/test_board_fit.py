@@ -61,7 +61,7 @@ def test_an_npu_that_the_board_has_not() -> None:
     (found,) = board_fit(compiled(), find_board("corstone320")).findings
     assert str(mizzen.MizzenError(found)) == (
         "error[E415]: the NPU on corstone320 must be of ethos-u85, not 'ethos-u55-128'\n"
-        "  help compile the network for an NPU that the board has"
+        "  help compile the network with --accelerator-config ethos-u85-256"
     )
 
 

@@ -173,7 +173,8 @@ def test_another_npu_is_refused() -> None:
         tflm_project(artifact, Request(BOARD))
     assert str(caught.value) == (
         "error[E415]: the NPU on corstone300 must be of ethos-u55, ethos-u65, ethos-u85, not "
-        "'ethos-n78-4tops-4ple'"
+        "'ethos-n78-4tops-4ple'\n"
+        "  help compile the network with --accelerator-config ethos-u55-256"
     )
 
 

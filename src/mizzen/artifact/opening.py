@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mizzen.artifact.interface import Array, Example
-from mizzen.diagnostics import MizzenError, fail
+from mizzen.diagnostics import MizzenError, fail, unreadable
 from mizzen.embedded.search import is_carrier, payloads
 from mizzen.flatbuffer import bpte, ptd
 from mizzen.flatbuffer.pte import DTYPES, is_pte
@@ -32,7 +32,7 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise fail("E110", f"{path} must be a file that can be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
 
 
 def opened(

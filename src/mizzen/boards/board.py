@@ -312,6 +312,11 @@ class Board:
         """The products of its NPUs, as ``ethos-u55``, each once."""
         return tuple(dict.fromkeys(name for npu in self.npus for name in npu.products))
 
+    @property
+    def own_accelerator(self) -> str:
+        """The first NPU that it has; of a product without a size, 256 MACs, which each one has."""
+        return self.accelerators[0] if self.accelerators else f"{self.npu.products[0]}-256"
+
     def for_npu(self, accelerator: str) -> Board:
         """Return the board with the NPU for an accelerator first. E415, E442 if it has none."""
         self.require_npu(accelerator)
@@ -349,7 +354,11 @@ class Board:
             return
         if not accelerator.startswith(self.products):
             known = ", ".join(self.products)
-            raise fail("E415", f"the NPU on {self.name} must be of {known}, not {accelerator!r}")
+            raise fail(
+                "E415",
+                f"the NPU on {self.name} must be of {known}, not {accelerator!r}",
+                help=f"compile the network with --accelerator-config {self.own_accelerator}",
+            )
         known = self.accelerators
         raise fail(
             "E442",

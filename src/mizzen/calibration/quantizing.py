@@ -19,7 +19,7 @@ from mizzen.calibration.seen import Sample, Seen, findings
 from mizzen.calibration.source import Made, Source
 from mizzen.compiler.source import Extents, Shapes, checked
 from mizzen.data.opening import Opened, open_data
-from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail, warn
+from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail, unreadable, warn
 from mizzen.files import write_file
 from mizzen.report.quantization import InFloat, QuantizationReport, noisy_of
 
@@ -179,8 +179,7 @@ def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+        raise unreadable(path, error) from None
 
 
 def opened_for(source: Source, words: Words) -> Opened:

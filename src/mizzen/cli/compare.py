@@ -22,6 +22,7 @@ from mizzen.cli.configuration import (
     add_configuration_options,
     keywords,
     positive_number,
+    require_on_board,
     show_configuration,
     whole_number,
 )
@@ -239,6 +240,8 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     (model,) = options.model
     _refuse_float_options(options)
     artifact = None if options.artifact is None else load(options.artifact)
+    if artifact is not None:
+        require_on_board(options, artifact)
     doubts = () if artifact is None else tuple(not_as_compiled(artifact))
     if artifact is not None and asked["accelerator"] is None:
         asked["accelerator"] = artifact.accelerator
@@ -347,6 +350,7 @@ def _versions(
     for model in options.model:
         if is_artifact(model):
             artifact = load(model)
+            require_on_board(options, artifact)
             told += artifact.doubts
             yield version_of_artifact(artifact)
             continue

@@ -10,7 +10,7 @@ from mizzen.cli.layout import read_size
 from mizzen.compiler.options import DEFAULT_ACCELERATOR
 from mizzen.compiler.proof.options import Effort
 from mizzen.compiler.source import Extents, read_shapes
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, unreadable
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
@@ -25,8 +25,7 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+        raise unreadable(path, error) from None
 
 
 class Options(Protocol):
@@ -60,8 +59,7 @@ def add_configuration_options(parser: argparse.ArgumentParser, action: str = "st
     action  "append" for a verb that takes several accelerators and memory modes
     """
     group = parser.add_argument_group("configuration")
-    if action == "store":
-        add_board_option(group, BOARD)
+    add_board_option(group, BOARD)
     _add_machine_options(group, action)
     group.add_argument(
         "--optimise",

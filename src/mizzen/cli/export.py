@@ -13,6 +13,7 @@ from mizzen.cli.configuration import add_board_option, add_output_option, board_
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, size
+from mizzen.diagnostics import did_you_mean
 from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to",
         choices=RUNTIMES,
+        type=_runtime,
         required=True,
         help="the runtime: c is Mizzen's own, in C99; tflm is TensorFlow Lite "
         "Micro, executorch is ExecuTorch; tflite is the file alone, for a system that loads it",
@@ -78,6 +80,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=f"your checkout of {title}, whose path the project then knows",
         )
     add_output_option(parser, "the project")
+
+
+def _runtime(text: str) -> str:
+    """Read the name of a runtime; case is no difference."""
+    name = text.lower()
+    if name in RUNTIMES:
+        return name
+    known = f"{', '.join(RUNTIMES[:-1])} or {RUNTIMES[-1]}"
+    meant = IN_ZEPHYR if name == "zephyr" else did_you_mean(name, RUNTIMES)
+    raise argparse.ArgumentTypeError(
+        f"the runtime must be {known}, not {text!r}" + (f": {meant}" if meant else "")
+    )
+
+
+IN_ZEPHYR = "an application of Zephyr takes --to c, as docs/how-to/zephyr.md says"
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:

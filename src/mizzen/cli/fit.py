@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 CLOCK_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 
+SLOWEST_HZ = 10**6
+"""A number without its unit is less; no NPU is clocked so slowly."""
+
+
 def frequency(text: str) -> int:
     """Read the value of an option that is a clock: `400M`, `1.25GHz`, `32000000`."""
     parts = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)(?:[hH][zZ])?", text)
     hertz = 0 if parts is None else round(float(parts[1]) * CLOCK_UNITS[parts[2].lower()])
     if hertz <= 0:
         raise argparse.ArgumentTypeError(f"a clock is written like 400M or 1.2G, not like {text!r}")
+    if hertz < SLOWEST_HZ:
+        meant = f": did you mean {text}M?" if text.isdecimal() else ""
+        raise argparse.ArgumentTypeError(f"a clock is at least 1 MHz, and {text!r} is less{meant}")
     return hertz
 
 
@@ -39,8 +46,8 @@ def add_clock_option(parser: argparse.ArgumentParser) -> None:
         "--clock",
         metavar="HZ",
         type=frequency,
-        help="clock of the NPU for reported times, as 400M (default: the board's, else the system "
-        "configuration's)",
+        help="clock of the NPU for reported times, as 400M; 1 MHz at least (default: the board's, "
+        "else the system configuration's)",
     )
 
 

@@ -17,7 +17,7 @@ from enum import IntEnum
 
 from mizzen.cli.console import Console
 from mizzen.cli.ending import Ending
-from mizzen.cli.parser import make_parser, normalise, parse
+from mizzen.cli.parser import make_parser, normalise, parse, without_verb
 from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning, lacks_memory
 from mizzen.escaping import one_line
 from mizzen.files import take_all_away, take_leftovers_away
@@ -121,6 +121,9 @@ def complete() -> None:
 
 
 def _execute(words: Sequence[str], console: Console) -> int:
+    if (lacking := without_verb(words)) is not None:
+        console.note(lacking)
+        return Exit.WRONG_INPUT
     try:
         options = parse(words)
     except SystemExit as done:  # argparse has printed --help or --version

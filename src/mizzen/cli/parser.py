@@ -179,6 +179,13 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+def without_verb(words: Sequence[str]) -> str | None:
+    """Return the help of `mizzen` or of a group where nothing else stands on the line."""
+    path = " ".join(("mizzen", *words))
+    groups = ("mizzen", *(f"mizzen {name_of(group)}" for group in GROUPS))
+    return _make_parsers(VERBS)[path].format_help().rstrip("\n") if path in groups else None
+
+
 def _known_verb(parsers: Mapping[str, Parser], words: Sequence[str]) -> str:
     """Return the verb that words begin with: ``mizzen mesh map``. E200 for another word."""
     path = "mizzen"

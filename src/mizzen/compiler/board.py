@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mizzen.boards import Board, Role
+from mizzen.boards import Board, Role, board_names, find_board
 from mizzen.compiler.options import DEFAULT_ACCELERATOR, CompileOptions
 from mizzen.diagnostics import MizzenError, fail
 
@@ -21,9 +21,17 @@ def on_board(options: CompileOptions, board: Board) -> CompileOptions:
         raise fail(
             "E237",
             f"the accelerator must be an NPU of {board.name}, which has {known}, not {named!r}",
-            help="leave out --accelerator-config, or name another board",
+            help=f"leave out --accelerator-config, or name {_others(board, named)}",
         ) from None
     return options
+
+
+def _others(board: Board, accelerator: str) -> str:
+    """Name the boards that have an accelerator; of this board's family alone if one has it."""
+    known = [name for name in board_names() if accelerator in find_board(name).accelerators]
+    family = [name for name in known if name.startswith(f"{board.name}_")]
+    named = " or ".join(family or known)
+    return f"a board that has it: {named}" if named else "another board"
 
 
 def with_memories(options: CompileOptions, board: Board, default_mode: object) -> CompileOptions:
@@ -48,8 +56,6 @@ def with_memories(options: CompileOptions, board: Board, default_mode: object) -
 
 def own_accelerator(board: Board) -> str:
     """Return the NPU of a board that says which it has, else one of a product that it may have."""
-    if board.accelerators:
-        return board.accelerators[0]
-    if board.npu.has(DEFAULT_ACCELERATOR):
+    if not board.accelerators and board.npu.has(DEFAULT_ACCELERATOR):
         return DEFAULT_ACCELERATOR
-    return f"{board.npu.products[0]}-256"
+    return board.own_accelerator

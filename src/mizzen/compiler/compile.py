@@ -19,7 +19,7 @@ from mizzen.compiler.options import CompileKeywords, options_of
 from mizzen.compiler.report import with_diagnostics, with_time
 from mizzen.compiler.source import Source
 from mizzen.compiler.subgraphs import compile_subgraphs, has_several, with_signatures
-from mizzen.diagnostics import ProgressCallback, did_you_mean, fail, warn
+from mizzen.diagnostics import ProgressCallback, did_you_mean, fail, unreadable, warn
 from mizzen.flatbuffer.tflite import BuiltinOperator
 from mizzen.flatbuffer.tosa import is_tosa
 from mizzen.frontends.foreign import not_read_folder
@@ -79,8 +79,7 @@ def source_of(model: str | PathLike[str] | bytes) -> Source:
             raise not_read_folder(str(path), frozenset(each.name for each in path.iterdir()))
         return Source(path.read_bytes(), path.name, path.parent)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+        raise unreadable(path, error) from None
 
 
 def _require_path(model: object) -> None:
@@ -265,7 +264,8 @@ def require_source(model: Model) -> None:
             "E109",
             f"{model.name} must be a network as it was trained, and is already compiled for an NPU",
             origin=model.origin(*compiled),
-            help="give the original .tflite; `mizzen run` and `mizzen inspect` take compiled ones",
+            help="give the original .tflite; `mizzen check --artifact`, `mizzen run` and "
+            "`mizzen inspect` take compiled ones",
         )
 
 

@@ -179,7 +179,7 @@ def _sound_reader(info: TensorInfo, form: SoundForm) -> tuple[Reader, str]:
     if form.features is not None:
         source = FEATURES[form.features].source
         return FeaturesReader(info, form.features), f"  {info.name}: features of {source}"
-    return SamplesReader(info), ""
+    return SamplesReader(info), f"  {info.name}: samples as they are, no features"
 
 
 def files_in(folder: Path) -> tuple[str, ...]:

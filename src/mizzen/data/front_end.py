@@ -16,7 +16,7 @@ import numpy as np
 from mizzen.artifact.fitting import real, scale_of
 from mizzen.artifact.interface import TensorInfo
 from mizzen.cpu.device import DeviceKernels, device_kernels
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import fail, unreadable
 from mizzen.frontends.tflite import Tensor, read
 
 if TYPE_CHECKING:
@@ -107,6 +107,6 @@ def front_end(path: Path, hop: int) -> FrontEnd:
     try:
         network = path.read_bytes()
     except OSError as error:
-        raise fail("E110", f"{path} must be a file that can be read: {error.strerror}") from None
+        raise unreadable(path, error) from None
     interface(network, path.name)
     return FrontEnd(path.name, network, hop)

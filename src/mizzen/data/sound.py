@@ -23,6 +23,8 @@ PCM_BYTES = 2
 PCM_ONE = 1 << 15
 """What stands for 1.0 in 16-bit samples. Ref: RIFF WAVE, format PCM."""
 
+FEATURES_FIRST = "compute them with --features mlperf-kws (or mlperf-anomaly), or --front-end"
+
 _CHUNK = struct.Struct("<4sI")
 """Head of a chunk: its kind, and how many bytes follow; an odd number has one more."""
 _FORM = struct.Struct("<HHIIHH")
@@ -91,8 +93,15 @@ def windows(path: str | Path, info: TensorInfo) -> Array:
     """Return a recording's samples cut into inferences, `[N, *shape]`.
 
     They are as they are for an input of 16-bit integers, else from -1 to 1. E203 unless they are
-    those of a whole number of inferences.
+    those of a whole number of inferences, E255 for an input that takes no samples as they are.
     """
+    if sum(length > 1 for length in info.shape[1:]) > 1:
+        raise fail(
+            "E255",
+            f"the input {info.name} must have one dimension of samples to take a recording as it "
+            f"is, and has the shape {list(info.shape)}",
+            help=f"it may take features: {FEATURES_FIRST}",
+        )
     samples = read_recording(path).samples
     elements = math.prod(info.shape)
     if elements == 0 or samples.size == 0 or samples.size % elements:
@@ -101,7 +110,8 @@ def windows(path: str | Path, info: TensorInfo) -> Array:
             "E203",
             f"{path} must have a multiple of {elements:,} {noun} for the input {info.name}, not "
             f"{samples.size:,}",
-            help="cut or pad the recording",
+            help=f"for a network that takes features, {FEATURES_FIRST}; for one that takes "
+            "samples, cut or pad the recording",
         )
     inferences = samples.reshape(-1, *info.shape)
     return inferences if info.dtype == np.int16 else inferences.astype(np.float32) / PCM_ONE

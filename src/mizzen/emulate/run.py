@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mizzen.boards import Board, find_board, require_registers
-from mizzen.diagnostics import Diagnostic, fail
+from mizzen.diagnostics import Diagnostic, fail, unreadable
 from mizzen.emulate.console import Console
 from mizzen.emulate.device import Fault, NpuDevice
 from mizzen.emulate.estimate import TimingModel, stream_estimate
@@ -89,8 +89,7 @@ def _read(firmware: str | os.PathLike[str] | bytes) -> bytes:
     try:
         return path.read_bytes()
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise fail("E110", f"{path} must be a file that can be read: {reason}") from None
+        raise unreadable(path, error) from None
 
 
 def _on_unicorn(

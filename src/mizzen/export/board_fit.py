@@ -160,8 +160,7 @@ def _of_npu(artifact: Artifact, board: Board) -> Iterator[Diagnostic]:
     try:
         board.require_npu(artifact.accelerator)
     except MizzenError as error:
-        help = error.diagnostic.help or "compile the network for an NPU that the board has"
-        yield replace(error.diagnostic, help=help)
+        yield error.diagnostic
 
 
 def _of_mode(board: Board, name: str) -> Iterator[Diagnostic]:

@@ -18,7 +18,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.fitting import fitted, real, scale_of, unsaid
 from mizzen.artifact.interface import TensorInfo
 from mizzen.artifact.loading import load
-from mizzen.diagnostics import Diagnostic, MizzenError, fail
+from mizzen.diagnostics import Diagnostic, MizzenError, fail, unreadable
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -59,7 +59,7 @@ def open_reference(path: str | Path) -> Network:
     try:
         data = source.read_bytes()
     except OSError as error:
-        raise fail("E110", f"{source} must be a file that can be read: {error.strerror}") from None
+        raise unreadable(source, error) from None
     if source.suffix.lower() == ONNX:
         return _onnx(data, source)
     return PytorchProgram(data, source.name)
