@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -117,11 +118,85 @@ def test_a_baseline_that_has_nothing_of_it_fails_the_build(run: Run, here: Path)
         f"{rest}\n"
         "  rule --baseline\n"
         "  help compare the model, accelerator and memory mode that it was written for, or write "
-        "it again with --write-baseline\n"
+        "it again: --write-baseline without --baseline\n"
     )
-    status, _, _ = run(*words, *other, "--baseline", "base.json", "--write-baseline", "base.json")
-    assert status == 1
+    before = Path("base.json").read_bytes()
+    both = ("--baseline", "base.json", "--write-baseline", "base.json")
+    status, out, err = run(*words, *other, *both)
+    assert (status, "Written" in out) == (1, False)
+    assert (
+        "warning[W497]: base.json is not written, because the comparison with base.json fails\n"
+        "  rule --write-baseline\n"
+        "  help to accept the growth, give --write-baseline without --baseline\n"
+    ) in err
+    assert Path("base.json").read_bytes() == before
+    assert run(*words, *other, "--write-baseline", "base.json")[0] == 0
     assert run(*words, *other, "--baseline", "base.json")[0] == 0
+
+
+def test_models_of_one_name_are_told_apart_by_their_paths(run: Run, here: Path) -> None:
+    for folder, source in (("p", "digits.tflite"), ("q", "digits.tflite")):
+        (here / folder).mkdir()
+        shutil.copy(here / source, here / folder / "model.tflite")
+    words = ("compare", "p/model.tflite", "q/model.tflite", *U55, "--prove", "off")
+    assert run(*words, "--write-baseline", "pq.json")[0] == 0
+    document = json.loads(Path("pq.json").read_text())
+    names = [version["model"] for version in document["versions"]]
+    assert names == ["p/model.tflite", "q/model.tflite"]
+    document["versions"][0]["sram_bytes"] -= 16
+    Path("pq.json").write_text(json.dumps(document))
+    status, _, err = run(*words, "--baseline", "pq.json")
+    assert status == 1
+    assert "error[E484]: sram of p/model.tflite, ethos-u55-128" in err
+    assert "q/model.tflite" not in err
+
+
+def test_a_version_twice_is_refused(run: Run, here: Path) -> None:
+    words = ("compare", "digits.tflite", *U55, "--prove", "off")
+    status, _, err = run(*words, *U55, "--write-baseline", "base.json")
+    title = "digits.tflite, ethos-u55-128, Ethos_U55_High_End_Embedded, Shared_Sram, Performance"
+    assert status == 2
+    assert err.endswith(
+        f"error[E497]: a baseline must have each version once, and {title} is compared twice\n"
+        "  rule docs/how-to/fail-when-it-grows.md\n"
+        "  help give each model, accelerator and memory mode once\n"
+    )
+    run(*words, "--write-baseline", "base.json")
+    document = json.loads(Path("base.json").read_text())
+    document["versions"] *= 2
+    Path("base.json").write_text(json.dumps(document))
+    status, _, err = run(*words, "--baseline", "base.json")
+    assert status == 2
+    assert f"error[E497]: base.json must have each version once, and has {title} twice\n" in err
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--write-baseline", "--markdown"])
+def test_an_empty_name_of_a_file_is_no_name(run: Run, here: Path, option: str) -> None:
+    status, _, err = run("compare", "digits.tflite", *U55, option, "")
+    assert status == 2
+    assert f"argument {option}: the name of a file is needed, and it is empty" in err
+
+
+def test_growth_cannot_be_allowed_without_a_baseline(run: Run, here: Path) -> None:
+    status, _, err = run("compare", "digits.tflite", *U55, "--allow-growth", "sram=0")
+    assert status == 2
+    assert err == (
+        "error[E200]: the command line is wrong: --allow-growth needs --baseline FILE, which says "
+        "since when something may have grown\n"
+        "  help write the file once: mizzen compare MODEL --write-baseline FILE\n"
+    )
+
+
+def test_an_artifact_of_another_accelerator_is_refused(run: Run, here: Path) -> None:
+    run("compile", "digits.tflite", *U55)
+    words = ("compare", "output/digits_vela.tflite", "--costs")
+    assert run(*words, *U55)[0] == 0
+    status, _, err = run(*words, "--accelerator-config", "ethos-u85-256")
+    assert status == 2
+    assert (
+        "error[E113]: digits_vela.tflite must be for ethos-u85-256, and was compiled for "
+        "ethos-u55-128" in err
+    )
 
 
 def test_long_names_leave_room_for_the_figures(

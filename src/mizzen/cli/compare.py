@@ -20,6 +20,7 @@ from mizzen.cli.comparison import comparison_text, growth_text, precision_text, 
 from mizzen.cli.configuration import (
     Keywords,
     add_configuration_options,
+    file_name,
     keywords,
     positive_number,
     require_on_board,
@@ -118,21 +119,25 @@ def _add_cost_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--baseline",
         metavar="FILE",
+        type=file_name,
         help="exit status 1 if cycles, SRAM, flash, the file or the operators on the CPU grew "
         "since FILE was written",
     )
     group.add_argument(
         "--allow-growth",
         metavar="MEASURE=AMOUNT[,...]",
-        default="",
         help="growth to allow: cycles=2%%,sram=0,flash=1K,file=1K,cpu-operators=0 (default: none)",
     )
     group.add_argument(
-        "--write-baseline", metavar="FILE", help="write the file that --baseline reads"
+        "--write-baseline",
+        metavar="FILE",
+        type=file_name,
+        help="write the file that --baseline reads; not if the comparison with --baseline fails",
     )
     group.add_argument(
         "--markdown",
         metavar="FILE",
+        type=file_name,
         help="write a table for a pull request; - is stdout, instead of the answer",
     )
 
@@ -142,6 +147,13 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     configurations = _configurations(options)
     several = len(options.model) > 1 or len(configurations) > 1
     files = options.baseline or options.write_baseline or options.markdown
+    if options.allow_growth is not None and options.baseline is None:
+        raise fail(
+            "E200",
+            "the command line is wrong: --allow-growth needs --baseline FILE, which says since "
+            "when something may have grown",
+            help="write the file once: mizzen compare MODEL --write-baseline FILE",
+        )
     if options.floating is not None:
         return _precision(options, console)
     if not (several or options.costs or files):
@@ -290,12 +302,19 @@ def _diagnostics(compared: SideBySide) -> Iterator[Diagnostic]:
 
 def _costs(options: argparse.Namespace, configurations: list[Keywords], console: Console) -> Answer:
     """Say what each version costs, and what has grown since the baseline."""
-    from mizzen.analysis.comparison.growth import allowances_of, failures_of, notes_of, unmatched
+    from mizzen.analysis.comparison.growth import (
+        allowances_of,
+        failures_of,
+        not_written,
+        notes_of,
+        refuse_doubles,
+        unmatched,
+    )
     from mizzen.files import write_files
     from mizzen.report.markdown import markdown
     from mizzen.report.versions import growths, read_versions, versions_as_dict
 
-    allowances = allowances_of(options.allow_growth)
+    allowances = allowances_of(options.allow_growth or "")
     baseline = () if options.baseline is None else read_versions(Path(options.baseline))
     told: list[Diagnostic] = []
     versions = list(_versions(options, configurations, console, told))
@@ -305,6 +324,8 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
             f"the command line is wrong: nothing is left to compare: {told[0].message}",
             help="mizzen targets lists what goes with each accelerator",
         )
+    if options.baseline is not None or options.write_baseline is not None:
+        refuse_doubles(versions)
     changes = growths(versions, baseline, allowances)
     text = versions_text(versions, width=console.table_width)
     failures, notes = list(failures_of(changes)), list[Diagnostic]()
@@ -313,6 +334,9 @@ def _costs(options: argparse.Namespace, configurations: list[Keywords], console:
         failures += unmatched(changes, baseline, options.baseline)
         notes += notes_of(changes, options.baseline)
     files = dict(_files(options, changes))
+    if failures and options.baseline is not None and options.write_baseline is not None:
+        del files[options.write_baseline]
+        notes.append(not_written(options.write_baseline, options.baseline))
     write_files({Path(file): data for file, data in files.items()})
     if files:
         text += "\n\nWritten\n" + "\n".join(f"  {one_line(file)}" for file in files)
@@ -344,15 +368,23 @@ def _versions(
     told: list[Diagnostic],
 ) -> Iterator[Version]:
     """Return every version; `told` has pairs that there are not among others, and doubts."""
-    from mizzen.analysis.comparison.versions import is_artifact, version_of, version_of_artifact
+    from mizzen.analysis.comparison.versions import (
+        identities,
+        is_artifact,
+        version_of,
+        version_of_artifact,
+    )
     from mizzen.artifact.loading import load
 
+    names = identities(options.model)
+    artifacts = {model for model in options.model if is_artifact(model)}
+    of_all = _only(configurations) if artifacts == set(options.model) else None
     for model in options.model:
-        if is_artifact(model):
-            artifact = load(model)
+        if model in artifacts:
+            artifact = load(model, of_all)
             require_on_board(options, artifact)
             told += artifact.doubts
-            yield version_of_artifact(artifact)
+            yield version_of_artifact(artifact).named(names.get(model))
             continue
         for asked in configurations:
             try:
@@ -363,7 +395,13 @@ def _versions(
                 told.append(_skipped(asked, error))
                 continue
             with console.progress(f"compiling {model} for {target.accelerator}"):
-                yield version_of(model, target)
+                yield version_of(model, target).named(names.get(model))
+
+
+def _only(configurations: Sequence[Keywords]) -> str | None:
+    """Return the accelerator that is asked for, where it is one."""
+    asked = {one["accelerator"] for one in configurations}
+    return asked.pop() if len(asked) == 1 else None
 
 
 STDOUT = "-"

@@ -315,6 +315,13 @@ def positive_number(text: str) -> int:
     return number
 
 
+def file_name(text: str) -> str:
+    """Read the value of an option that names a file; an empty one would be as none."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name of a file is needed, and it is empty")
+    return text
+
+
 def size_in_bytes(text: str) -> int:
     """Read the value of an option that is a size in bytes."""
     try:

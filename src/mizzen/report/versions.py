@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mizzen.diagnostics import Device
+from mizzen.diagnostics import Device, fail
 from mizzen.documents import Form, Syntax, content_of, parse
 from mizzen.report.compilation import SRAM
 
@@ -111,6 +111,10 @@ class Version:
     def key(self) -> tuple[str, ...]:
         """What makes it the same version of another day."""
         return self.model, *(f"{name}={self.configuration[name]}" for name in self.configuration)
+
+    def named(self, model: str | None) -> Version:
+        """Return it with another name of its model, where there is one."""
+        return self if model is None else replace(self, model=model)
 
     @property
     def other_cycles(self) -> int:
@@ -295,11 +299,26 @@ def versions_file(versions: Sequence[Version]) -> bytes:
 
 
 def read_versions(path: Path) -> tuple[Version, ...]:
-    """Read a file of versions. E485 for one that is not one."""
+    """Read a file of versions. E485 for one that is not one, E497 for a version twice."""
     from mizzen.report.file_formats import VersionsKeys
 
     keys = parse(VersionsKeys, content_of(path, FORM), str(path), FORM)
-    return tuple(_version(version) for version in keys.versions)
+    versions = tuple(_version(version) for version in keys.versions)
+    twice = doubles(versions)
+    if twice:
+        raise fail(
+            "E497",
+            f"{path} must have each version once, and has {twice[0].title} twice",
+            rule="docs/how-to/fail-when-it-grows.md",
+            help=FORM.help,
+        )
+    return versions
+
+
+def doubles(versions: Sequence[Version]) -> tuple[Version, ...]:
+    """Return the versions whose identity an earlier one has."""
+    keys = [version.key for version in versions]
+    return tuple(one for place, one in enumerate(versions) if one.key in keys[:place])
 
 
 def _version(keys: VersionKeys) -> Version:

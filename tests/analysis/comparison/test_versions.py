@@ -11,7 +11,7 @@ import pytest
 
 import mizzen
 from mizzen.analysis.comparison.growth import allowances_of, failures_of
-from mizzen.analysis.comparison.versions import version_of, version_of_artifact
+from mizzen.analysis.comparison.versions import identities, version_of, version_of_artifact
 from mizzen.analysis.cost import cost_report
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.loading import load
@@ -185,3 +185,25 @@ def test_the_schema_in_the_documentation_is_that_of_the_file(version: Version) -
         "index": 0, "kind": "CONV_2D", "name": "conv0", "device": "NPU",
         "cycles": version.layers[0].cycles,
     }  # fmt: skip
+
+
+def test_names_are_told_apart_by_the_shortest_ends_of_their_paths() -> None:
+    models = [
+        "a/p/m.tflite",
+        "b/p/m.tflite",
+        "q/m.tflite",
+        "m.tflite",
+        "other.tflite",
+        "./m.tflite",
+    ]
+    assert identities(models) == {
+        "a/p/m.tflite": "a/p/m.tflite",
+        "b/p/m.tflite": "b/p/m.tflite",
+        "q/m.tflite": "q/m.tflite",
+        "m.tflite": "m.tflite",
+        "./m.tflite": "m.tflite",
+    }
+    assert identities(["/x/p/m.tflite", "/x/q/m.tflite"]) == {
+        "/x/p/m.tflite": "p/m.tflite",
+        "/x/q/m.tflite": "q/m.tflite",
+    }

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mizzen.diagnostics import Diagnostic, Severity, fail
-from mizzen.report.versions import Allowance, Growth, GrowthMeasure, Version, VersionGrowth
+from mizzen.report.versions import (
+    Allowance,
+    Growth,
+    GrowthMeasure,
+    Version,
+    VersionGrowth,
+    doubles,
+)
 from mizzen.report.words import short_name
 
 MOST_NAMED = 3
@@ -36,6 +43,29 @@ def allowances_of(text: str) -> dict[GrowthMeasure, Allowance]:
         else:
             allowances[GrowthMeasure(name)] = Allowance(amount=int(number * UNITS[unit]))
     return allowances
+
+
+def refuse_doubles(versions: Sequence[Version]) -> None:
+    """Refuse versions that a baseline could not tell apart: E497."""
+    twice = doubles(versions)
+    if twice:
+        raise fail(
+            "E497",
+            f"a baseline must have each version once, and {twice[0].title} is compared twice",
+            rule="docs/how-to/fail-when-it-grows.md",
+            help="give each model, accelerator and memory mode once",
+        )
+
+
+def not_written(path: str, baseline: str) -> Diagnostic:
+    """Say that a baseline is left as it was, since the comparison failed: W497."""
+    return Diagnostic(
+        "W497",
+        f"{path} is not written, because the comparison with {baseline} fails",
+        Severity.WARNING,
+        rule="--write-baseline",
+        help="to accept the growth, give --write-baseline without --baseline",
+    )
 
 
 def failures_of(versions: Sequence[VersionGrowth]) -> Iterator[Diagnostic]:
@@ -81,7 +111,7 @@ def unmatched(
         f"{_titles(missing)}; it has {_titles(nearest)}",
         rule="--baseline",
         help="compare the model, accelerator and memory mode that it was written for, or write it "
-        "again with --write-baseline",
+        "again: --write-baseline without --baseline",
     )
 
 

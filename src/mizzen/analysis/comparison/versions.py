@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from os import PathLike
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from mizzen.analysis.comparison.exactness import configuration_of
@@ -50,6 +52,25 @@ def version_of_artifact(artifact: Artifact) -> Version:
         return cost_of(artifact, None, named)
     named = {key: str(report.configuration[key]) for key in NAMED if report.configuration.get(key)}
     return cost_of(artifact, report, named)
+
+
+def identities(models: Iterable[str]) -> dict[str, str]:
+    """Return what tells models of one file name apart: the shortest ends of their paths.
+
+    ``p/model.tflite`` and ``q/model.tflite``; a model whose name no other has is not among them.
+    """
+    paths = {model: PurePath(model).parts for model in models}
+    same = Counter(parts[-1:] for parts in set(paths.values()))
+    return {
+        model: "/".join(_apart(parts, set(paths.values()) - {parts}))
+        for model, parts in paths.items()
+        if same[parts[-1:]] > 1
+    }
+
+
+def _apart(parts: tuple[str, ...], others: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    ends = (parts[-length:] for length in range(1, len(parts) + 1))
+    return next((end for end in ends if all(other[-len(end) :] != end for other in others)), parts)
 
 
 def is_artifact(path: str | PathLike[str]) -> bool:
