@@ -95,6 +95,7 @@ def windows(path: str | Path, info: TensorInfo) -> Array:
     They are as they are for an input of 16-bit integers, else from -1 to 1. E203 unless they are
     those of a whole number of inferences, E255 for an input that takes no samples as they are.
     """
+    samples = read_recording(path).samples
     if sum(length > 1 for length in info.shape[1:]) > 1:
         raise fail(
             "E255",
@@ -102,7 +103,6 @@ def windows(path: str | Path, info: TensorInfo) -> Array:
             f"is, and has the shape {list(info.shape)}",
             help=f"it may take features: {FEATURES_FIRST}",
         )
-    samples = read_recording(path).samples
     elements = math.prod(info.shape)
     if elements == 0 or samples.size == 0 or samples.size % elements:
         noun = "sample" if elements == 1 else "samples"
