@@ -10,6 +10,8 @@ import pytest
 
 from mizzen.cli.main import main
 
+pytest.importorskip("torch", reason="PyTorch is not installed (pip install '.[torch]')")
+
 GOLDEN = Path(__file__).parents[1] / "artifact" / "pte"
 PROGRAM = GOLDEN / "ds_cnn_u55.pte"
 

@@ -121,6 +121,9 @@ def test_commands_print_what_is_shown(
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    if page.name in ON_PYTORCH:
+        for package in ("torch", "torchao"):
+            pytest.importorskip(package, reason=f"{package} is not installed, which the page needs")
     forking: Forking = request.getfixturevalue("pytorch" if page.name in ON_PYTORCH else "plain")
     text = page.read_text()
     for block in BLOCK.findall(text):

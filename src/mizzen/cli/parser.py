@@ -7,6 +7,7 @@ tools use (``--accelerator_config``) mean the same.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType, ModuleType
@@ -64,13 +65,25 @@ HELP = "help"
 """``mizzen help compile`` is ``mizzen compile --help``."""
 
 
+class HelpLines(argparse.RawDescriptionHelpFormatter):
+    """Names an option's value once, as Python does since 3.13: ``-o, --output FILE``."""
+
+    if sys.version_info < (3, 13):
+
+        def _format_action_invocation(self, action: argparse.Action) -> str:
+            if not action.option_strings or action.nargs == 0:
+                return super()._format_action_invocation(action)
+            value = self._format_args(action, self._get_default_metavar_for_optional(action))
+            return f"{', '.join(action.option_strings)} {value}"
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are diagnostics like all others."""
 
     def __init__(self, **keywords: object) -> None:
         super().__init__(
             allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=HelpLines,
             **keywords,  # pyright: ignore[reportArgumentType] - argparse's own keywords, untyped here
         )
 
