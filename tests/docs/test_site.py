@@ -34,6 +34,10 @@ from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 @pytest.fixture(scope="module")
 def generated(repository: Path) -> dict[str, str]:
     """The generated pages: path -> Markdown."""
+    for package in ("torch", "torchao"):
+        pytest.importorskip(
+            package, reason=f"{package} is not installed, whose operators are listed"
+        )
     spec = importlib.util.spec_from_file_location("generate", repository / "docs" / "generate.py")
     assert spec is not None
     assert spec.loader is not None
@@ -45,6 +49,8 @@ def generated(repository: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def site(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the built site; a warning would end its building."""
+    for package in ("mkdocs", "torch", "torchao"):
+        pytest.importorskip(package, reason=f"{package} is not installed, which the site needs")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

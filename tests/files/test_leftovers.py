@@ -33,11 +33,15 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def started(lists: Path, folder: Path) -> subprocess.Popen[bytes]:
+LACKING = Path(__file__).parents[1] / "platforms" / "lacking"
+
+
+def started(lists: Path, folder: Path, lacks: str = "") -> subprocess.Popen[bytes]:
+    path = os.pathsep.join((str(LACKING), os.environ.get("PYTHONPATH", "")))
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder)],
         stdout=subprocess.PIPE,
-        env=os.environ | {"TMPDIR": str(lists)},
+        env=os.environ | {"TMPDIR": str(lists), "PYTHONPATH": path, "MIZZEN_LACKS": lacks},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
@@ -56,6 +60,16 @@ def test_the_next_start_takes_away_what_a_killed_process_left(tmp_path: Path, li
     take_leftovers_away()
     assert [path.name for path in work.iterdir()] == ["mine"]
     assert not list(lists.iterdir())
+
+
+def test_what_a_process_without_locks_needs_is_left_to_it(tmp_path: Path, lists: Path) -> None:
+    (work := tmp_path / "work").mkdir()
+    process = started(lists, work, lacks="fcntl")
+    take_leftovers_away()
+    needed = list(work.iterdir())
+    process.kill()
+    process.communicate()
+    assert len(needed) == 2
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,14 @@ class _Temporary:
             os.register_at_fork(after_in_child=self._begin_in_child)
 
     def add(self, path: Path) -> None:
-        """Note what is about to be made. Without a folder for lists, go on without."""
+        """Note what is about to be made. Without locks, or a folder for lists, go on without.
+
+        A list without a lock would be taken for one of a process that is gone.
+        """
         with held(), self.lock, contextlib.suppress(OSError):
             self.paths.add(path)
+            if not HAS_LOCKS:
+                return
             if self._list is None:
                 self._list = _new_list()
             os.write(self._list[0], os.fsencode(path) + b"\0")
@@ -72,7 +77,7 @@ class _Temporary:
                 return
             handle, place = self._list
             self._list = None
-            os.close(handle)  # Windows removes no open file
+            os.close(handle)
             place.unlink(missing_ok=True)
 
     def _begin_in_child(self) -> None:
@@ -161,7 +166,7 @@ def _new_list() -> tuple[int, Path]:
     while True:
         path = Path(temporary_place(), f"{LIST_START}{os.getpid()}-{os.urandom(8).hex()}")
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-        if not HAS_LOCKS or (locked(handle) and os.fstat(handle).st_nlink == 1):
+        if locked(handle) and os.fstat(handle).st_nlink == 1:
             return handle, path
         os.close(handle)
 
