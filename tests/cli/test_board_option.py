@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -218,3 +219,31 @@ def test_an_artifact_alone_has_the_mode_of_a_compilation_for_the_board(
     assert err.startswith("warning[W324]: the memory mode of lone.tflite is not known")
     _, out, _ = run("doctor", *words)
     assert "memory mode           not checked: no report is beside the artifact; taken as" in out
+
+
+def test_the_report_names_the_board_and_the_fit(here: Path, run: Run) -> None:
+    words = ("report", "digits.tflite", "--board", "grove_vision_ai_v2", "--prove", "off")
+    status, out, _ = run(*words)
+    assert status == 0
+    assert "On Seeed Grove Vision AI Module V2\n  memory mode  Shared_Sram\n  SRAM " in out
+    assert "  time         not known: the board file has no NPU clock; --clock gives it\n" in out
+    page = (here / "digits.html").read_text()
+    assert ">On Seeed Grove Vision AI Module V2</h2>" in page
+    _, out, _ = run(*words, "--clock", "400M", "--json")
+    answer = json.loads(out)
+    assert answer["time"]["clock_hz"] == 400_000_000
+    assert answer["board"]["findings"] == []
+    (here / "small.toml").write_text(
+        'inherits = "himax_we2"\nname = "small"\n[[memory]]\nname = "SRAM"\nsize_kib = 4\n'
+    )
+    status, _, err = run("report", "digits.tflite", "--board", "small.toml", "--prove", "off")
+    assert status == 1
+    assert "error[E468]: SRAM of small must hold " in err
+    assert "does not fit" in (here / "digits.html").read_text()
+
+
+def test_a_compilation_and_a_report_tell_the_time_at_another_clock(here: Path, run: Run) -> None:
+    words = ("digits.tflite", "--accelerator-config", "ethos-u55-64", "--clock", "400M")
+    for verb in ("compile", "report"):
+        _, out, _ = run(verb, *words, "--prove", "off")
+        assert re.search(r"^At another clock\n  time  .* at 400 MHz, ", out, re.M), verb

@@ -69,6 +69,7 @@ class Findings:
     problems       why something is not known that could be
     subgraphs      what the compilation said of each, where there are several: the rest is about one
     advice         what would make it cheaper, where it was tried
+    asked          title and facts about the board, or the clock, that was asked about
     """
 
     name: str
@@ -84,6 +85,7 @@ class Findings:
     problems: tuple[Diagnostic, ...] = ()
     subgraphs: tuple[CompileReport, ...] = ()
     advice: tuple[Advice, ...] = ()
+    asked: tuple[str, tuple[tuple[str, str], ...]] | None = None
 
     @property
     def model(self) -> str:

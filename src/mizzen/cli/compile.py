@@ -22,7 +22,7 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.fit import Needs, needs_of_network, needs_text
+from mizzen.cli.fit import Needs, add_clock_option, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
@@ -51,6 +51,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="quantise it with this data first; `mizzen quantize` does the same with options, and "
         "reports the accuracy",
     )
+    add_clock_option(parser)
     add_configuration_options(parser)
     add_budget_options(parser)
     add_output_option(parser, "the artifact, its report and, for Ethos-U, Vela's summary")
@@ -125,8 +126,9 @@ def _compiled(
         )
     cost = cost_of(artifact)
     needs = Needs(None, None, None)
-    if chosen.board is not None:
-        needs = needs_of_network(artifact, cost, chosen.board, None, again(model, **asked))
+    if chosen.board is not None or options.clock is not None:
+        compile_again = again(model, **asked)
+        needs = needs_of_network(artifact, cost, chosen.board, options.clock, compile_again)
     return Answer(
         {
             **{what: str(file) for what, file in files.items()},

@@ -55,12 +55,15 @@ def add_clock_option(parser: argparse.ArgumentParser) -> None:
 class Needs:
     """What a compiled network needs, of a board if one is asked about.
 
-    time  of an inference at the clock that is asked for; None where none is, or no model knows it
+    time         of an inference at the clock that is asked for; None where none is, or no model
+                 knows it
+    lacks_clock  whether a time is missing as the board's file has no clock
     """
 
     memory: MemoryReport | None
     fit: BoardFit | None
     time: InferenceTime | None
+    lacks_clock: bool = False
 
     @property
     def findings(self) -> Sequence[Diagnostic]:
@@ -113,7 +116,8 @@ def needs_of_network(
         board = board.for_npu(accelerator)
     clock_hz = clock or (None if board is None else board.npu.clock_hz)
     time = None if cost is None or clock_hz is None else replace(cost.time, clock_hz=clock_hz)
-    return Needs(memory, fit, time)
+    lacks_clock = cost is not None and board is not None and clock_hz is None
+    return Needs(memory, fit, time, lacks_clock)
 
 
 def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Remedy | None:
@@ -131,17 +135,22 @@ def _remedy(artifact: Artifact, board: Board, compile_again: Again | None) -> Re
     return said
 
 
-def needs_text(needs: Needs, console: Console) -> str:
-    """Return a text about the needs of a board and the time at a clock; empty without."""
+def needs_facts(needs: Needs) -> tuple[str, list[tuple[str, str]]]:
+    """Return a title and facts about the needs of a board and the time at a clock."""
     facts: list[tuple[str, str]] = []
     if needs.fit is not None:
         facts += headroom_rows(needs.fit)
     if needs.time is not None:
         facts.append(("time", inference(needs.time)))
-    if not facts:
-        return ""
-    title = "At another clock" if needs.fit is None else f"On {needs.fit.board.title}"
-    return f"{title}\n{fields(facts, width=console.width)}"
+    if needs.lacks_clock:
+        facts.append(("time", "not known: the board file has no NPU clock; --clock gives it"))
+    return "At another clock" if needs.fit is None else f"On {needs.fit.board.title}", facts
+
+
+def needs_text(needs: Needs, console: Console) -> str:
+    """Return the facts about the needs as a text; empty where there are none."""
+    title, facts = needs_facts(needs)
+    return f"{title}\n{fields(facts, width=console.width)}" if facts else ""
 
 
 def headroom_rows(fit: BoardFit) -> list[tuple[str, str]]:

@@ -13,11 +13,13 @@ from mizzen.cli.advice import tried_advice
 from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
     add_configuration_options,
+    board_of,
     keywords,
     require_on_board,
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
+from mizzen.cli.fit import Needs, add_clock_option, needs_facts, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, inference
 from mizzen.cli.placement import artifact_text
 from mizzen.diagnostics import fail
@@ -64,6 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="JSON for Model Explorer: cycles on the model's nodes",
     )
+    add_clock_option(parser)
     add_configuration_options(parser)
 
 
@@ -88,6 +91,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         made, asked = (artifact, findings.layers), keywords(options)
         advice = tried_advice(options.artifact, made, asked, chosen, console)
         findings = replace(findings, advice=advice)
+    needs = _needs(options, artifact, findings)
+    title, facts = needs_facts(needs)
+    facts += [("does not fit", finding.message) for finding in needs.findings]
+    findings = replace(findings, asked=(title, tuple(facts)) if facts else None)
     with console.progress(f"writing the page of {options.artifact}"):
         page = render(report_page(findings)).encode()
     path = Path(options.output or Path(options.artifact).with_suffix(".html").name)
@@ -96,13 +103,23 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     files += _files(options, findings)
     write_files({path: data for path, _, data in files}, Path(options.csv) if options.csv else None)
     lines = [(str(path), what) for path, what, _ in files]
-    document = {"files": [name for name, _ in lines], **findings_document(findings)}
+    document = {"files": [name for name, _ in lines], **needs.as_dict()}
+    document |= findings_document(findings)
     time = None if findings.cost is None else inference(findings.cost.time)
     head = f"{fields([('estimate', time)], width=console.width)}\n\n" if time else ""
-    text = f"{head}Written\n{fields(lines, width=console.width)}"
+    fit = f"{said}\n\n" if (said := needs_text(needs, console)) else ""
+    text = f"{head}{fit}Written\n{fields(lines, width=console.width)}"
     problem, *others = (*findings.problems, None)
     diagnostics = [*artifact.doubts, *(other for other in others if other)]
-    return Answer(document, text, diagnostics=diagnostics, error=problem)
+    return Answer(document, text, needs.findings, diagnostics, problem)
+
+
+def _needs(options: argparse.Namespace, artifact: Artifact, findings: Findings) -> Needs:
+    """Count what the artifact needs of the board, or at the clock, that is asked about."""
+    board = board_of(options)
+    if findings.memory is None or (board is None and options.clock is None):
+        return Needs(None, None, None)
+    return needs_of_network(artifact, findings.cost, board, options.clock)
 
 
 def _files(options: argparse.Namespace, findings: Findings) -> Iterator[tuple[Path, str, bytes]]:

@@ -14,13 +14,14 @@ from mizzen.analysis.page.memory import memory
 from mizzen.analysis.page.roofline import roofline
 from mizzen.analysis.page.subgraphs import subgraphs
 from mizzen.analysis.page.time import time
-from mizzen.report.page import Figure, Figures, Page
+from mizzen.report.page import Facts, Figure, Figures, Page, Section
 from mizzen.report.words import count, duration, memory_name, per_second, share, size
 
 
 def report_page(findings: Findings) -> Page:
     """Return the page about an artifact; sections of which nothing is known say so."""
     sections = (
+        *_asked(findings),
         *subgraphs(findings),
         layers_section(findings),
         network(findings),
@@ -44,6 +45,12 @@ def _summary(findings: Findings) -> str:
     settings = ", ".join(str(name) for name in names if name)
     by = f"compiled by {report.compiler}" if report.on_npu else "nothing of it on an NPU"
     return f"{findings.name}, {by}" + (f" for {settings}." if settings else ".")
+
+
+def _asked(findings: Findings) -> Iterator[Section]:
+    if findings.asked is not None:
+        title, facts = findings.asked
+        yield Section(title, (Facts(facts),))
 
 
 def _figures(findings: Findings) -> Figures:
