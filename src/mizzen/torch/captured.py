@@ -6,6 +6,7 @@ gives as such or as tensors that the graph reads with ``item()``.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.compiler.torch.call import Call
 from mizzen.compiler.torch.exported import export
-from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.torch.program import functional, mapped
+from mizzen.frontends.torch.training import in_training
 
 if TYPE_CHECKING:
     import torch
@@ -61,18 +62,18 @@ def require_inference(graph_module: GraphModule) -> None:
         if place is None:
             continue
         training = node.args[place] if len(node.args) > place else node.kwargs.get("training")
+        if training is None:
+            training = _is_training_unless_said(node.target)
         if training is True:
             raise in_training()
 
 
-def in_training(origin: Origin | None = None) -> MizzenError:
-    """Return E877, of a model whose training mode changes what is computed, first at an origin."""
-    return fail(
-        "E877",
-        "the model must be in inference mode, and it is in training mode",
-        origin=origin,
-        help="call model.eval() first; for training with quantisation, use prepare_qat_pt2e",
-    )
+def _is_training_unless_said(function: Any) -> bool:
+    """Whether a function trains where its call does not say, as `functional.dropout` does."""
+    try:
+        return inspect.signature(function).parameters["training"].default is True
+    except (TypeError, ValueError, KeyError):  # a builtin, which must be given it
+        return False
 
 
 def with_numbers(graph_module: GraphModule, numbers: dict[int, float]) -> GraphModule:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mizzen.compiler.torch.call import Call
 from mizzen.diagnostics import Diagnostic
 from mizzen.frontends.torch.program import explicit, require_no_control_flow
+from mizzen.frontends.torch.training import require_inference
 from mizzen.quantize import without_import_messages
 
 if TYPE_CHECKING:
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 def converted(
     program: ExportedProgram, calls: Sequence[Call], quantizer: EthosUQuantizer, title: str
 ) -> tuple[torch.nn.Module, list[Diagnostic]]:
-    """Return the quantised model, and what of its calibration was not enough. E161 for a loop."""
+    """Return the quantised model, and what of its calibration was not enough.
+
+    E161 for a loop, E877 for a program in training mode.
+    """
     import torch
 
     with without_import_messages():
@@ -30,6 +34,7 @@ def converted(
         from mizzen.quantize.decompose.updates import hold_weights, normalize_functional
         from mizzen.quantize.enough import CALLS, findings_of, saturation
 
+    require_inference(program.graph_module, title)
     module = explicit(program).module(check_guards=False)
     inline_regions(module)
     require_no_control_flow(module.graph.nodes, title)

@@ -19,7 +19,7 @@ from mizzen.compiler.torch.call import Call, mapping_of
 from mizzen.compiler.torch.exported import export
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.torch.program import origin_of
-from mizzen.torch.captured import in_training
+from mizzen.frontends.torch.training import in_training
 
 if TYPE_CHECKING:
     import torch

@@ -18,6 +18,7 @@ from mizzen.frontends.torch.int_lowering.int_context import is_dequantize, noted
 from mizzen.frontends.torch.int_lowering.int_lower import Lowered, lower
 from mizzen.frontends.torch.narrowing import read
 from mizzen.frontends.torch.program import is_unquantized, require_no_control_flow
+from mizzen.frontends.torch.training import require_inference
 from mizzen.graph import Operation
 from mizzen.ops.control_flow import Custom
 from mizzen.ops.limits import WindowLimits
@@ -96,7 +97,11 @@ def require_quantized(exported: ExportedProgram, name: str) -> None:
 
 
 def lowered_program(exported: ExportedProgram, name: str, limits: WindowLimits) -> Lowered:
-    """Lower a program, for a target's limits. E16x for one that cannot be read."""
+    """Lower a program, for a target's limits.
+
+    E16x for one that cannot be read, E877 for one that is in training mode.
+    """
+    require_inference(exported.graph_module, name)
     return lower(read(exported, name), limits)
 
 
