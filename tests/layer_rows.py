@@ -689,6 +689,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler",
         "mizzen.analysis.checking.examples",
     ),
+    "mizzen.analysis.checking.limits": (
+        "mizzen.diagnostics",
+        "mizzen.report",
+        "mizzen.artifact",
+        "mizzen.analysis.cost",
+        "mizzen.analysis.memory",
+    ),
     "mizzen.analysis.checking.linux": (
         "mizzen.diagnostics",
         "mizzen.targets.ethos_u.machine",
@@ -870,6 +877,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.comparison",
         "mizzen.torch",
         "mizzen.analysis.files",
+        "mizzen.analysis.checking.limits",
         "mizzen.analysis.checking.linux",
         "mizzen.analysis.checking.examples",
         "mizzen.analysis.checking.artifacts",

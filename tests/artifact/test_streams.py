@@ -141,6 +141,17 @@ def test_refusals(tmp_path: Path) -> None:
     )
 
 
+def test_a_head_of_another_npu_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "commands.bin"
+    program = bare("ethos-u55-64").program
+    path.write_bytes(driver.build(program.words, program.hardware))
+    assert refusal(path, "ethos-u85-256") == (
+        "error[E113]: commands.bin must be for ethos-u85-256, and its head says ethos-u55-64\n"
+        "  help leave --accelerator-config out, or compile the network for it"
+    )
+    assert load_stream(path, "ethos-u55-64", {1: 64}).accelerator == "ethos-u55-64"
+
+
 def test_damaged_files_end_in_an_error(tmp_path: Path) -> None:
     one = bare("ethos-u65-256")
     data = mesa(one)

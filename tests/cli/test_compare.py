@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mizzen.cli.comparison import short_models
+from mizzen.cpu import device, tflm
 
 from .conftest import Run
 
@@ -22,6 +23,18 @@ def test_a_model_beside_its_reference(run: Run, here: Path) -> None:
     assert "outputs  0 of 20 elements differ" in out
     assert "fused with 6" in out
     assert "ethos-u55-128" in err
+
+
+def test_the_reference_is_named_by_what_computed(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tflm, "is_installed", lambda: False)
+    words = ("compare", "digits.tflite", *U55, "--inputs", 1, "--prove", "off")
+    status, out, _ = run(*words)
+    assert (status, out.splitlines()[0]) == (0, "digits.tflite beside Mizzen's C runtime")
+    monkeypatch.setattr(device, "c_library", lambda: None)
+    status, out, _ = run(*words, "--json")
+    assert (status, json.loads(out)["reference"]) == (0, "the integer reference in NumPy")
 
 
 def test_the_answer_for_programs(run: Run, here: Path) -> None:

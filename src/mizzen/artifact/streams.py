@@ -25,6 +25,7 @@ from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.base_pointers import require_region
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.program import (
+    BY_CONFIG_WORD,
     HardwareId,
     Program,
     RegionIndex,
@@ -76,7 +77,7 @@ def archive_of(
 ) -> bytes:
     """Return Vela's raw archive of a stream.
 
-    E699 without the NPU that it is for, or with another than it names; E520 to E526 for a damaged
+    E699 without the NPU that it is for, E113 with another than it names; E520 to E526 for a damaged
     head, E540 for a region that there is not, E156 for memory that the archive cannot say.
     """
     parts = _mesa(data) if is_mesa(data) else _plain(data, name)
@@ -130,9 +131,16 @@ def _mesa(data: bytes) -> _Parts:
 
 
 def _hardware(named: HardwareId | None, name: str, accelerator: str | None) -> HardwareId:
-    if named is not None:
-        return named
     known = ACCELERATORS.get(accelerator or "")
+    if named is not None:
+        made_for = BY_CONFIG_WORD.get(named.config_word)
+        if known is not None and made_for is not None and made_for is not known:
+            raise fail(
+                "E113",
+                f"{name} must be for {accelerator}, and its head says {made_for.name}",
+                help="leave --accelerator-config out, or compile the network for it",
+            )
+        return named
     if known is None:
         raise fail(
             "E699",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mizzen.cli.advice import tried_advice
 from mizzen.cli.artifacts import add_data_option, load_artifact
 from mizzen.cli.configuration import (
+    GivenOnce,
     add_budget_options,
     add_configuration_options,
     board_of,
@@ -40,6 +41,15 @@ if TYPE_CHECKING:
 
 
 RESULT = "output/NAME_vela.tflite"
+FOR_MODELS = "of a MODEL 0, of an artifact any number"
+"""How many operators may be on the CPU where nothing is said."""
+
+OF_A_MODEL = (
+    "sort", "cliffs", "clock", "config", "system_config", "memory_mode", "optimise",
+    "arena_cache_size", "ignore_ops", "target_option", "shape", "prove", "allow_inexact",
+    "generator", "search",
+)  # fmt: skip
+"""Options that say how to compile, or what to show of a compilation."""
 SUMMARY = "where each operator runs, why, and what to change; fit on a board"
 
 
@@ -56,6 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--artifact",
         "--commands",
         metavar="ARTIFACT",
+        action=GivenOnce,
         help="instead of a model: an artifact by any compiler, a .tflite, .zip, .pte or Vela's raw"
         " .npz; checked for hazards and damaged constants, and run on a few inputs",
     )
@@ -84,7 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and fewer; report where the cost jumps",
     )
     add_configuration_options(parser)
-    add_budget_options(parser, max_cpu_ops=0)
+    add_budget_options(parser, FOR_MODELS)
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
@@ -103,7 +114,29 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             "is given",
             help=f"compile it first, then: mizzen check --artifact {RESULT} --linux",
         )
-    return _model(options, console) if options.artifact is None else _artifact(options, console)
+    if options.artifact is None:
+        return _model(options, console)
+    _refuse_model_options(options)
+    return _artifact(options, console)
+
+
+def _refuse_model_options(options: argparse.Namespace) -> None:
+    """Refuse what an artifact would ignore: E200. A board's memory mode is another's."""
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    on_board = {"memory_mode"} if board_of(options) is not None else set[str]()
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name in OF_A_MODEL
+        if name not in on_board and getattr(options, name) != parser.get_default(name)
+    ]
+    if given:
+        raise fail(
+            "E200",
+            f"the command line is wrong: {', '.join(given)} is for a MODEL, and --artifact is "
+            "compiled already",
+            help="give MODEL in place of --artifact, or leave it out",
+        )
 
 
 def _model(options: argparse.Namespace, console: Console) -> Answer:
@@ -116,7 +149,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     with console.progress(f"compiling {options.model}"):
         checked = mizzen.check(
             options.model,
-            max_cpu_ops=options.max_cpu_ops,
+            max_cpu_ops=options.max_cpu_ops or 0,
             sram_budget=options.sram_budget,
             **asked,
         )
@@ -195,6 +228,7 @@ def _cliffs(
 def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     """Read the streams of an artifact. E206 if there are none, and no board is asked about."""
     from mizzen.analysis.checking.artifacts import check_artifact
+    from mizzen.analysis.checking.limits import artifact_failures
     from mizzen.artifact.loading import not_as_compiled
 
     artifact = load_artifact(options, options.artifact)
@@ -222,6 +256,11 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
         failures=[
             *not_as_compiled(artifact),
             *checked.findings,
+            *artifact_failures(
+                artifact,
+                max_cpu_ops=options.max_cpu_ops,
+                sram_budget_bytes=options.sram_budget,
+            ),
             *(() if fit is None else fit.findings),
             *(() if linux is None else linux.findings),
         ],

@@ -240,8 +240,27 @@ def _generation(options: argparse.Namespace) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def add_budget_options(parser: argparse.ArgumentParser, *, max_cpu_ops: int | None = None) -> None:
-    """Add the options that make a wish a condition, which the exit status then tells."""
+class GivenOnce(argparse.Action):
+    """Takes one value, and refuses another: it would be as if the first had not been given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Keep the value. E200 for a second."""
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "may be given once")
+        setattr(namespace, self.dest, values)
+
+
+def add_budget_options(parser: argparse.ArgumentParser, cpu_ops: str = "any number") -> None:
+    """Add the options that make a wish a condition, which the exit status then tells.
+
+    cpu_ops  how many operators may be on the CPU by default, in words
+    """
     group = parser.add_argument_group("conditions (exit status 1 when they do not hold)")
     group.add_argument(
         "--sram-budget",
@@ -253,10 +272,7 @@ def add_budget_options(parser: argparse.ArgumentParser, *, max_cpu_ops: int | No
         "--max-cpu-ops",
         metavar="N",
         type=whole_number,
-        default=max_cpu_ops,
-        help="operators that may be on the CPU (default: any number)"
-        if max_cpu_ops is None
-        else "operators that may be on the CPU (default: %(default)s)",
+        help=f"operators that may be on the CPU (default: {cpu_ops})",
     )
 
 

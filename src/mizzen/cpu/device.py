@@ -57,6 +57,13 @@ def device_kernels(network: bytes, operators: Sequence[Origin] = ()) -> DeviceKe
     return ReferenceKernels(network, operators)
 
 
+def kernels_name() -> str:
+    """Return whose kernels `device_kernels` gives, for people."""
+    if tflm.is_installed():
+        return "TensorFlow Lite Micro"
+    return "the integer reference in NumPy" if c_library() is None else "Mizzen's C runtime"
+
+
 @cache
 def _say_once() -> None:
     """Say once what is missing, and what to do."""

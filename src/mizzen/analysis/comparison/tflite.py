@@ -11,7 +11,7 @@ from mizzen.analysis.comparison.layers import Key, Layers
 from mizzen.analysis.comparison.matching import Matcher, nearest
 from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
 from mizzen.analysis.comparison.tally import Tally
-from mizzen.analysis.comparison.tflm import NAME, MicroReference, layers_of
+from mizzen.analysis.comparison.tflm import MicroReference, layers_of
 from mizzen.analysis.comparison.verdict import Bounds, judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
@@ -20,6 +20,7 @@ from mizzen.compiler.backend import NetworkMeaning, PartMeaning
 from mizzen.compiler.folding import computed_once
 from mizzen.compiler.proof.difference import is_within
 from mizzen.compiler.tflite_stimuli import network_stimuli, values_bytes
+from mizzen.cpu.device import kernels_name
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS, assigned_last
@@ -48,7 +49,7 @@ class TfliteComparison:
     bounds: Bounds
     meaning: NetworkMeaning | None = None
     constants: ConstantsComparison | None = None
-    reference: str = NAME
+    reference: str = field(default_factory=kernels_name)
     _rounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _bounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _tensors: dict[Key, Tally] = field(default_factory=dict[Key, Tally])

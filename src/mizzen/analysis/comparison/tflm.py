@@ -22,8 +22,6 @@ from mizzen.frontends.tflite.model import ABSENT
 from mizzen.package.tflite.extract import extract
 from mizzen.report import CompileReport
 
-NAME = "TensorFlow Lite Micro"
-
 Tensors = Mapping[int, Array]
 """The model's tensors by index, `[N, *shape]`."""
 
