@@ -30,13 +30,36 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_compile_and_run(there: Path, run: Run) -> None:
     status, out, _ = run("compile", "whole.onnx", *U55, "--output-dir", ".")
     assert status == 0
-    assert "on the NPU  2 of 2 operators" in out
+    assert "on the NPU 2 of 2 operators" in " ".join(out.split())
     assert "bit-exact on " in out
     status, out, _ = run("run", "whole_vela.tflite", "--input", "images.npy", "--output-dir", "o")
     assert status == 0
     assert "4 inferences" in out
     (written,) = (there / "o").iterdir()
     assert np.load(written).shape == (4, 4, 6, 5)
+
+
+def test_estimates_are_those_of_the_file(there: Path, run: Run) -> None:
+    """The file takes integers: what makes them of floats is told apart."""
+    words = ("whole.onnx", *U55, "--board", "corstone300", "--json")
+    compiled = json.loads(run("compile", *words, "--output-dir", ".")[1])
+    checked = json.loads(run("check", *words)[1])
+    reported = json.loads(run("report", "whole_vela.tflite", "--json")[1])
+    cost = reported["cost"]
+    assert compiled["cycles"] == checked["cycles"] == cost["cycles"] == cost["npu_cycles"]
+    assert compiled["conversion_cycles"] == checked["conversion_cycles"] > 0
+    assert compiled["cpu_cycles"] == cost["conversion_cycles"] == 0
+    assert sum(layer["cycles"] for layer in checked["layers"]) == cost["cycles"]
+    memory = reported["memory"]
+    assert compiled["memory"]["arena_bytes"] == checked["memory"]["arena_bytes"]
+    assert compiled["memory"]["arena_bytes"] == memory["arena_bytes"]
+    used = {area["area"]: area["used_bytes"] for area in memory["areas"]}
+    arena = used["arena"] + used["runtime"]
+    assert [room["used_bytes"] for room in compiled["board"]["headroom"]].count(arena) == 1
+    for verb in ("compile", "check", "report"):
+        text = " ".join(run(verb, "whole.onnx", *U55)[1].split())
+        more = f"conversions {compiled['conversion_cycles']:,} cycles more on a Cortex-M55"
+        assert f"{more}, if your program hands over floats" in text
 
 
 def test_an_artifact_with_parts_for_the_host(there: Path, run: Run) -> None:

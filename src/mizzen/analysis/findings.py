@@ -10,6 +10,7 @@ from mizzen.analysis.cost import cost_report
 from mizzen.analysis.layers import layers
 from mizzen.analysis.memory import memory_report
 from mizzen.artifact.steps import NpuStep
+from mizzen.artifact.written import as_written
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, EthosUConfiguration, Port
 from mizzen.targets.ethos_u.machine.recorded_config import recorded
@@ -106,7 +107,8 @@ Found = TypeVar("Found")
 def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None) -> Findings:
     """Ask for everything that is known about an artifact; of several subgraphs, the main one."""
     problems: list[Diagnostic] = []
-    whole, artifact = artifact.report, artifact.subgraphs[0]
+    whole, main = artifact.report, artifact.subgraphs[0]
+    artifact = as_written(main)
     return Findings(
         name=artifact.name,
         accelerator=artifact.accelerator,
@@ -114,7 +116,7 @@ def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None)
         outputs=artifact.outputs,
         streams=tuple(_streams(artifact)),
         compilation=artifact.report,
-        cost=_unless_refused(lambda: cost_report(artifact), problems),
+        cost=_unless_refused(lambda: cost_report(main), problems),
         memory=_unless_refused(lambda: memory_report(artifact), problems),
         evaluation=evaluation,
         bytes_a_cycle=_rates(artifact),

@@ -12,6 +12,8 @@ from mizzen.flatbuffer.pte import ENDING, is_pte
 if TYPE_CHECKING:
     from mizzen.artifact.device import Compiled
 
+TFLITE = ".tflite"
+
 
 def bytes_for(artifact: Compiled, ending: str) -> bytes:
     """Return the artifact as a file of an ending, such as ``.pte``.
@@ -41,5 +43,5 @@ def own_ending(data: bytes) -> str:
     if is_pte(data, ""):
         return ENDING
     if not data.startswith(ARCHIVE_START):
-        return ".tflite"
+        return TFLITE
     return ".zip" if is_program(data) else ".npz"

@@ -102,6 +102,7 @@ def needs_of_network(
     compile_again  tries what would help; without it, what would is not known
     """
     from mizzen.analysis.memory import memory_report, needs_of
+    from mizzen.artifact.written import as_written
     from mizzen.export import memory_fit
 
     if artifact is None:
@@ -110,7 +111,7 @@ def needs_of_network(
     fit = None
     if board is not None:
         remedy = _remedy(artifact, board, compile_again)
-        fit = memory_fit(artifact, board, needs_of(memory), remedy=remedy)
+        fit = memory_fit(as_written(artifact), board, needs_of(memory), remedy=remedy)
     accelerator = artifact.accelerator
     if board is not None and fit is not None and accelerator is not None and not fit.findings:
         board = board.for_npu(accelerator)

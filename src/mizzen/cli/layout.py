@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from mizzen.escaping import one_line
 from mizzen.report.words import (
+    conversions,
     count,
     duration,
     exact_size,
@@ -22,6 +23,7 @@ from mizzen.report.words import (
 )
 
 __all__ = [
+    "conversions",
     "count",
     "duration",
     "exact_size",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.layout import (
+    conversions,
     count,
     exact_size,
     fields,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mizzen.compiler.backend import ResolvedTarget
     from mizzen.report import CompileReport, OperatorPlacement
     from mizzen.report.code import CodeChoice, NetworkChoice, StreamCost
-    from mizzen.report.cost import CostReport
+    from mizzen.report.cost import CostReport, InferenceTime
     from mizzen.report.memory import MemoryReport
     from mizzen.report.proof import Proof
 
@@ -98,6 +99,7 @@ def summary_rows(
         *areas,
         *_runtime_rows(report, memory),
         ("estimate", estimate(report)),
+        *([] if report.time is None else conversion_rows(report.time)),
         *code_rows(report.code, report.choice),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
@@ -211,6 +213,11 @@ def cost_of(artifact: Artifact | None) -> CostReport | None:
         if error.diagnostic.code == NO_TIMING_MODEL:
             return None
         raise
+
+
+def conversion_rows(time: InferenceTime) -> list[tuple[str, str]]:
+    """Return the line of what a program's floats take besides, if the file takes integers."""
+    return [("conversions", conversions(time))] if time.conversion_cycles else []
 
 
 def estimate(report: CompileReport) -> str:

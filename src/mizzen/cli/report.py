@@ -21,7 +21,7 @@ from mizzen.cli.configuration import (
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.fit import Needs, add_clock_option, needs_facts, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, inference
-from mizzen.cli.placement import artifact_text
+from mizzen.cli.placement import artifact_text, conversion_rows
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -105,13 +105,21 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     lines = [(str(path), what) for path, what, _ in files]
     document = {"files": [name for name, _ in lines], **needs.as_dict()}
     document |= findings_document(findings)
-    time = None if findings.cost is None else inference(findings.cost.time)
-    head = f"{fields([('estimate', time)], width=console.width)}\n\n" if time else ""
+    head = _head(findings, console)
     fit = f"{said}\n\n" if (said := needs_text(needs, console)) else ""
     text = f"{head}{fit}Written\n{fields(lines, width=console.width)}"
     problem, *others = (*findings.problems, None)
     diagnostics = [*artifact.doubts, *(other for other in others if other)]
     return Answer(document, text, needs.findings, diagnostics, problem)
+
+
+def _head(findings: Findings, console: Console) -> str:
+    """Say how long an inference takes, before what was written; empty where nothing says."""
+    if findings.cost is None:
+        return ""
+    time = findings.cost.time
+    facts = [("estimate", inference(time)), *conversion_rows(time)]
+    return f"{fields(facts, width=console.width)}\n\n"
 
 
 def _needs(options: argparse.Namespace, artifact: Artifact, findings: Findings) -> Needs:

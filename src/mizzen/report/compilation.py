@@ -322,7 +322,8 @@ def _time(data: dict[str, Any]) -> InferenceTime:
     clock_hz = data["clock_hz"]
     if type(clock_hz) not in (int, float) or not 0 <= clock_hz < LARGEST_NUMBER:
         raise ValueError(f"{clock_hz!r} is no clock")
-    return InferenceTime(cycles, npu, compute, float(clock_hz), _text(data, "processor"))
+    processor, more = _text(data, "processor"), _of(int, data.get("conversion_cycles", 0))
+    return InferenceTime(cycles, npu, compute, float(clock_hz), processor, more)
 
 
 def _of(kind: type[Value], value: object) -> Value:

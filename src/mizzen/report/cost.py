@@ -140,11 +140,13 @@ class Span:
 class InferenceTime:
     """How long an inference takes: the timing model's estimate, the same wherever it is told.
 
-    cycles          of the NPU's clock, operators on the CPU included
-    npu_cycles      of these, the NPU's
-    compute_cycles  of these, the ones that are waited for no memory
-    clock_hz        of the NPU; 0 where no clock is known
-    processor       core that operators on the CPU are estimated for; empty where there are none
+    cycles             of the NPU's clock, operators on the CPU included
+    npu_cycles         of these, the NPU's
+    compute_cycles     of these, the ones that are waited for no memory
+    clock_hz           of the NPU; 0 where no clock is known
+    processor          core that the CPU's part is estimated for; empty where there is none
+    conversion_cycles  not of these: what the CPU takes besides where a program has floats for a
+                       file of integers
     """
 
     cycles: int
@@ -152,6 +154,7 @@ class InferenceTime:
     compute_cycles: int
     clock_hz: float
     processor: str = ""
+    conversion_cycles: int = 0
 
     @property
     def cpu_cycles(self) -> int:
@@ -173,12 +176,13 @@ class InferenceTime:
 class CostReport:
     """What an inference of an artifact costs.
 
-    configuration    accelerator, system configuration, memory mode in force, by those names
-    clock_hz         of the NPU
-    processor        core that the CPU operators are estimated for; empty where there are none
-    operations       in the order of execution
-    spans            in the order of their starts
-    meaning          what a reader must know of these cycles; empty where nothing is special
+    configuration      accelerator, system configuration, memory mode in force, by those names
+    clock_hz           of the NPU
+    processor          core that the CPU's part is estimated for; empty where there is none
+    operations         of the artifact's file, in the order of execution
+    spans              in the order of their starts
+    meaning            what a reader must know of these cycles; empty where nothing is special
+    conversion_cycles  besides the operations, where a program has floats for a file of integers
     """
 
     model: str
@@ -188,6 +192,7 @@ class CostReport:
     operations: tuple[OperationCost, ...]
     spans: tuple[Span, ...] = ()
     meaning: str = ""
+    conversion_cycles: int = 0
 
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows; None for its text."""
@@ -220,7 +225,12 @@ class CostReport:
         for memory in MEMORY_BOUNDS:
             waited.pop(memory, None)
         return InferenceTime(
-            self.cycles, self.npu_cycles, sum(waited.values()), self.clock_hz, self.processor
+            self.cycles,
+            self.npu_cycles,
+            sum(waited.values()),
+            self.clock_hz,
+            self.processor,
+            self.conversion_cycles,
         )
 
     @property

@@ -65,9 +65,18 @@ def inference(time: InferenceTime) -> str:
         text += f", {duration(time.seconds)} at {time.clock_hz / 1e6:g} MHz"
         text += f", {per_second(time.inferences_per_second)} inferences per second"
     if time.cpu_cycles:
-        core = f"a {time.processor.title()}" if time.processor else "the CPU"
-        text += f"; {time.cpu_cycles:,} of the cycles on {core} at the same clock"
+        text += f"; {time.cpu_cycles:,} of the cycles on {_core(time)} at the same clock"
     return text
+
+
+def conversions(time: InferenceTime) -> str:
+    """Say what a program's floats take besides, where the file takes integers."""
+    more = count(time.conversion_cycles, "cycle")
+    return f"{more} more on {_core(time)}, if your program hands over floats"
+
+
+def _core(time: InferenceTime) -> str:
+    return f"a {time.processor.title()}" if time.processor else "the CPU"
 
 
 def shape(dimensions: Sequence[int]) -> str:

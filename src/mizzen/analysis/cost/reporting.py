@@ -17,6 +17,7 @@ from mizzen.artifact.ethos_n import NpuProgram
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.artifact.views import within
+from mizzen.artifact.written import as_written, conversions
 from mizzen.diagnostics import fail
 from mizzen.report.cost import CostReport, OperationCost, Span
 from mizzen.targets.ethos_n.timing import SHORTEST_STRIPE_CYCLES
@@ -43,7 +44,7 @@ def cost_report(
     processor: str = "cortex-m55",
     processor_clock_hz: float | None = None,
 ) -> CostReport:
-    """Estimate what an inference costs.
+    """Estimate what an inference of an artifact's file costs.
 
     configuration       the system that it runs in, as `system_config.resolve` gives it; else the
                         one it was compiled for, or the accelerator's default where none is known
@@ -59,17 +60,27 @@ def cost_report(
     if processor_clock_hz is not None and not processor_clock_hz > 0:
         raise fail("E572", f"a core's clock must be above 0 Hz, not {processor_clock_hz}")
     ratio = clock_hz / (processor_clock_hz or clock_hz)
-    operations, spans = _operations(artifact, artifact.contents, _Clocks(chosen, core, ratio))
+    clocks = _Clocks(chosen, core, ratio)
+    file = as_written(artifact)
+    operations, spans = _operations(file, file.contents, clocks)
+    more = _conversion_cycles(artifact, clocks)
     report = artifact.report
     return CostReport(
         model=report.model if report is not None else artifact.name,
         configuration=_named(artifact, chosen),
         clock_hz=clock_hz,
-        processor=core.name if any(operation.processor_cycles for operation in operations) else "",
+        processor=core.name if more or any(each.processor_cycles for each in operations) else "",
         operations=tuple(operations),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
         meaning=ETHOS_N_MEANING if chosen is None and artifact.accelerator is not None else "",
+        conversion_cycles=more,
     )
+
+
+def _conversion_cycles(artifact: Artifact, clocks: _Clocks) -> int:
+    """Count what the host's steps around the artifact's file take."""
+    costs = (_step(step, artifact.contents, clocks)[0] for step in conversions(artifact))
+    return sum(each.cycles for operations in costs for each in operations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,30 +11,30 @@ from mizzen.analysis.memory.layout import ARENA, CACHE, CONSTANTS, RUNTIME, Layo
 from mizzen.analysis.memory.lifetimes import Event, Value, joined, live_bytes, values_of
 from mizzen.analysis.memory.operations import Trace, trace_of
 from mizzen.analysis.memory.step_layout import step_layout
-from mizzen.analysis.memory.tflite_layout import OWN_STEPS, tflite_layout
+from mizzen.analysis.memory.tflite_layout import tflite_layout
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.device import device_program
-from mizzen.artifact.saving import own_ending
+from mizzen.artifact.saving import TFLITE, own_ending
 from mizzen.artifact.steps import read_network
+from mizzen.artifact.written import as_written
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.memory import Allocation, AreaUse, MemoryReport, Use
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS, EthosUConfiguration, Memory
 from mizzen.targets.ethos_u.machine.recorded_config import recorded
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
-TFLITE = ".tflite"
-
 
 def memory_report(
     artifact: Artifact, *, configuration: EthosUConfiguration | None = None
 ) -> MemoryReport:
-    """Say what an artifact keeps in which memory, and when.
+    """Say what an artifact's file keeps in which memory, and when.
 
     configuration  the system that it runs in, as `system_config.resolve` gives it; else the one
                    that it was compiled for, or the accelerator's default where none is known
 
     E440 for a configuration of another accelerator; E5xx and E61x for streams that cannot be read.
     """
+    artifact = as_written(artifact)
     layout = _layout(artifact)
     trace = trace_of(layout)
     names = tuple(trace.names) or (artifact.name,)
@@ -59,8 +59,7 @@ def _order(allocation: Allocation) -> tuple[int, str, int]:
 
 
 def _layout(artifact: Artifact) -> Layout:
-    own = all(isinstance(step, OWN_STEPS) for step in artifact.steps)
-    if own and own_ending(artifact.data) == TFLITE:
+    if own_ending(artifact.data) == TFLITE:
         return tflite_layout(artifact, read_network(artifact.data, artifact.name))
     try:
         return device_layout(artifact, device_program(artifact))

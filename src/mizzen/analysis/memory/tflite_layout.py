@@ -33,9 +33,6 @@ from mizzen.frontends.tflite.subgraphs import called
 from mizzen.report.memory import Use
 from mizzen.targets.ethos_u.machine.program import Program
 
-OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)
-"""What TensorFlow Lite Micro's interpreter executes."""
-
 
 def tflite_layout(artifact: Artifact, model: Model) -> Layout:
     """Return the layout of a network that an interpreter executes as it is.

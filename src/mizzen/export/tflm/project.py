@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.ethos_u import npu_operator
-from mizzen.artifact.resources import VariableStep
 from mizzen.artifact.saving import own_ending
-from mizzen.artifact.steps import CpuStep, NpuStep, is_npu, read_network
+from mizzen.artifact.steps import NpuStep, is_npu, read_network
+from mizzen.artifact.written import conversions
 from mizzen.boards import Role
 from mizzen.diagnostics import fail
 from mizzen.export.checkouts import DRIVER, TFLM
@@ -24,9 +23,6 @@ from mizzen.targets.ethos_u.machine.program import Program
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.frontends.tflite import Model
-
-OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)
-"""What TensorFlow Lite Micro's interpreter executes."""
 
 
 def tflm_project(artifact: Artifact, request: Request) -> Project:
@@ -59,7 +55,7 @@ def _require_network(artifact: Artifact) -> None:
     ending = own_ending(artifact.data)
     if ending != ".tflite":
         reason = f"is a {ending} file"
-    elif not all(isinstance(step, OWN_STEPS) for step in artifact.steps):
+    elif conversions(artifact):
         reason = "has numbers around it that PyTorch converts"
     elif any(map(_has_tensor_regions, artifact.steps)):
         reason = "has regions of their own for inputs and outputs, which the arena does not hold"
