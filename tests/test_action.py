@@ -74,6 +74,17 @@ def test_the_table_goes_into_the_summary(folder: Path) -> None:
     assert (folder / "output.txt").read_text() == "markdown=mizzen-compare.md\n"
 
 
+def test_a_path_with_spaces_has_a_line_of_its_own(folder: Path) -> None:
+    for name in ("my net.tflite", "other.tflite"):
+        shutil.copy(folder / "digits.tflite", folder / name)
+    models = "my net.tflite\ndigits.tflite other.tflite\n"
+    done = run("Compare", folder, {"models": models, "accelerator-config": "ethos-u55-128"})
+    assert done.returncode == 0, done.stderr
+    summary = (folder / "summary.md").read_text()
+    names = ("my net.tflite", "digits.tflite", "other.tflite")
+    assert all(f"### `{name}`" in summary for name in names)
+
+
 def test_growth_fails_the_step_and_is_in_the_summary(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import struct
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from mizzen.analysis.checking.artifacts import check_artifact
 from mizzen.artifact.loading import load_stream
 from mizzen.artifact.steps import NpuStep
 from mizzen.artifact.streams import is_mesa
+from mizzen.cli.artifacts import load_artifact
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.machine import driver
@@ -166,3 +168,12 @@ def test_damaged_files_end_in_an_error(tmp_path: Path) -> None:
             check_artifact(load_stream(path, "ethos-u65-256", {2: 1 << 16}))
         except MizzenError:
             continue
+
+
+def test_sizes_of_regions_have_units(tmp_path: Path) -> None:
+    one = bare("ethos-u55-64")
+    path = one.files(tmp_path)["commands"]
+    options = argparse.Namespace(region=[(1, "8K")], expect=[], accelerator_config="ethos-u55-64")
+    (step,) = load_artifact(options, path).steps
+    assert isinstance(step, NpuStep)
+    assert step.program.region_bytes[1] == 8192

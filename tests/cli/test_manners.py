@@ -184,3 +184,37 @@ def test_cliffs_are_those_of_tflite(doubled: Path, run: Run) -> None:
         f"{doubled} is not one\n"
         "  help the advice below the table of layers holds for every network"
     ) in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+@pytest.mark.parametrize("words", [("targets", "--json"), ("targets",), ("check", "--json")])
+def test_a_stdout_that_takes_nothing_is_no_bug(words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "mizzen", *words],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    said = "E200" if words[0] == "check" else "E207"
+    assert done.stderr.startswith(f"error[{said}]: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closing a stream is the shell's, as POSIX has it")
+def test_a_closed_stdout_is_no_bug() -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -m mizzen targets >&-'],
+        check=False,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error[E207]: stdout must be open to take the answer, and is closed\n"
+        "  help to have no answer, send it to /dev/null\n"
+    )

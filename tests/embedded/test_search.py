@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,27 @@ def refusal(path: Path, payload: int | None = None) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("ending", "target", "form"),
+    [("hex", "ihex", "Intel HEX"), ("srec", "srec", "Motorola S-records")],
+)
+def test_images_as_text_are_named(tmp_path: Path, ending: str, target: str, form: str) -> None:
+    binary = tmp_path / "fw.bin"
+    binary.write_bytes(image(DIGITS))
+    path = tmp_path / f"fw.{ending}"
+    try:
+        subprocess.run(["objcopy", "-I", "binary", "-O", target, binary, path], check=True)
+    except FileNotFoundError:
+        pytest.skip("objcopy is not installed")
+    assert refusal(path) == (
+        f"error[E696]: {path.name} must have the bytes of a network, and is {form}, which is text\n"
+        f"  help convert it: objcopy -I {target} -O binary {path.name} image.bin"
+    )
+    again = tmp_path / "again.bin"
+    subprocess.run(["objcopy", "-I", target, "-O", "binary", path, again], check=True)
+    assert again.read_bytes() == binary.read_bytes()
+
+
 def test_refusals(tmp_path: Path) -> None:
     path = tmp_path / "fw.bin"
     path.write_bytes(CODE * 4)
@@ -134,8 +156,19 @@ def test_refusals(tmp_path: Path) -> None:
         "error[E696]: fw.bin must have a network in it, a TFLite file or an ExecuTorch program, "
         "and has none that is whole\n"
         "  help give the file that has the bytes of the network; compressed images have to be "
-        "unpacked before"
+        "unpacked before, and a command stream alone needs --region N=FILE for each region that it "
+        "reads"
     )
+    container = (
+        "  help it has a container of Mizzen's C runtime, which is for the device: give the file "
+        "that it was exported from"
+    )
+    path.write_bytes(CODE + b"MZN1" + CODE)
+    assert refusal(path).endswith(container)
+    source = tmp_path / "network.c"
+    numbers = ", ".join(map(str, b"MZN1" + bytes(64)))
+    source.write_text(f"const unsigned char network[] = {{{numbers}}};\n")
+    assert refusal(source).endswith(container)
     path.write_bytes(image(DIGITS, PTE))
     said = "error[E697]: one of the 2 networks in fw.bin must be chosen, 0 to 1, and {}\n"
     after = "  help --payload N; `mizzen inspect fw.bin` lists them"

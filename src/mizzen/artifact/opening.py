@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,24 @@ import numpy as np
 
 from mizzen.artifact.interface import Array, Example
 from mizzen.diagnostics import MizzenError, fail, unreadable
+from mizzen.embedded.arrays import byte_arrays, is_source
 from mizzen.embedded.search import is_carrier, payloads
 from mizzen.flatbuffer import bpte, ptd
 from mizzen.flatbuffer.pte import DTYPES, is_pte
 from mizzen.flatbuffer.reader import Member, Record, read
+
+CONTAINER = b"MZN1"
+"""How a container of Mizzen's C runtime begins."""
+
+HEX_FORMS = (
+    ("Intel HEX", "ihex", re.compile(rb"(:[0-9A-Fa-f]{10,}\r?\n)(:[0-9A-Fa-f]{10,}\s)")),
+    (
+        "Motorola S-records",
+        "srec",
+        re.compile(rb"(S[0-9][0-9A-Fa-f]{6,}\r?\n)(S[0-9][0-9A-Fa-f]{6,}\s)"),
+    ),
+)
+"""Images of firmware as text: what they are called, by objcopy too, and their first two lines."""
 
 MOST_BESIDE = 64
 """Files of data that are looked at where none was named."""
@@ -62,6 +77,7 @@ def unwrapped(data: bytes, name: str) -> Opened:
 
 def _chosen(data: bytes, name: str, payload: int | None) -> bytes:
     """Return the network that is in a file; the file where it is one itself."""
+    _refuse_hex(data, name)
     if not is_carrier(data, name):
         if payload is not None:
             raise fail(
@@ -76,8 +92,7 @@ def _chosen(data: bytes, name: str, payload: int | None) -> bytes:
             "E696",
             f"{name} must have a network in it, a TFLite file or an ExecuTorch program, and has "
             "none that is whole",
-            help="give the file that has the bytes of the network; compressed images have to be "
-            "unpacked before",
+            help=_instead(data, name),
         )
     if payload is None and len(held) == 1:
         return held[0].data
@@ -90,6 +105,31 @@ def _chosen(data: bytes, name: str, payload: int | None) -> bytes:
             help=f"--payload N; `mizzen inspect {name}` lists them",
         )
     return held[payload].data
+
+
+def _instead(data: bytes, name: str) -> str:
+    """Say what to give in place of a file that has no network."""
+    held = [array.data for array in byte_arrays(data)] if is_source(name) else [data]
+    if any(CONTAINER in part for part in held):
+        return (
+            "it has a container of Mizzen's C runtime, which is for the device: give the file that "
+            "it was exported from"
+        )
+    return (
+        "give the file that has the bytes of the network; compressed images have to be unpacked "
+        "before, and a command stream alone needs --region N=FILE for each region that it reads"
+    )
+
+
+def _refuse_hex(data: bytes, name: str) -> None:
+    """Refuse an image that is written as hexadecimal text: E696."""
+    for form, target, line in HEX_FORMS:
+        if line.match(data):
+            raise fail(
+                "E696",
+                f"{name} must have the bytes of a network, and is {form}, which is text",
+                help=f"convert it: objcopy -I {target} -O binary {name} image.bin",
+            )
 
 
 def _require_none(path: Path, beside: Sequence[Path]) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.cli.layout import read_size
+
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
     from mizzen.embedded.search import Payload
@@ -37,8 +39,9 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
         type=_region,
         default=[],
         help="ARTIFACT is a bare command stream, with or without a driver's head, or what Mesa "
-        "serialises: what region N starts with, or its size; needs --accelerator-config unless "
-        "the head names the NPU",
+        "serialises: what region N starts with, or the size, as 64K, of one that holds nothing yet "
+        "(a region with an input needs a FILE); needs --accelerator-config unless the head names "
+        "the NPU",
     )
     parser.add_argument(
         "--expect",
@@ -55,6 +58,16 @@ def _region(word: str) -> tuple[int, str]:
     if not number.isdecimal() or not value:
         raise argparse.ArgumentTypeError(f"must be N=FILE or N=BYTES, not {word!r}")
     return int(number), value
+
+
+def _contents(value: str) -> bytes | int:
+    """Return a size, as 64K for KiB, or the bytes of a file. E110 for one that cannot be read."""
+    from mizzen.artifact.opening import read_file
+
+    try:
+        return read_size(value)
+    except ValueError:
+        return read_file(Path(value))
 
 
 def networks_in(options: argparse.Namespace) -> Sequence[Payload]:
@@ -77,10 +90,7 @@ def load_artifact(options: argparse.Namespace, path: str | Path) -> Artifact:
     from mizzen.artifact.opening import read_file
 
     if options.region:
-        regions = {
-            number: int(value) if value.isdecimal() else read_file(Path(value))
-            for number, value in options.region
-        }
+        regions = {number: _contents(value) for number, value in options.region}
         expected = {number: read_file(Path(value)) for number, value in options.expect}
         return load_stream(path, options.accelerator_config, regions, expected)
     return mizzen.load(path, options.accelerator_config, ptd=options.ptd, payload=options.payload)

@@ -7,6 +7,7 @@ what would steer a terminal as its escape; what a stream's encoding does not hav
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import sys
@@ -36,6 +37,10 @@ SEVERITY_STYLES = {
 }
 PLAIN = "\x1b[0m"
 CLEAR_LINE = "\r\x1b[2K"
+
+
+CLOSED = io.StringIO()
+"""What stands for a stream that the process began without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,8 @@ class Console:
 
     json: bool = False
     quiet: bool = False
-    out: TextIO = field(default_factory=lambda: sys.stdout)
-    err: TextIO = field(default_factory=lambda: sys.stderr)
+    out: TextIO = field(default_factory=lambda: sys.stdout or CLOSED)  # None if it is closed
+    err: TextIO = field(default_factory=lambda: sys.stderr or CLOSED)
 
     @property
     def width(self) -> int:
@@ -107,14 +112,12 @@ class Console:
 
     def error(self, diagnostic: Diagnostic) -> None:
         """Write why the command ended without an answer."""
-        if self.json:
-            self._document({"error": diagnostic.as_dict()})
+        self._say_to_programs(diagnostic.as_dict())
         self._diagnostic(diagnostic)
 
     def bug(self, text: str, message: str) -> None:
         """Write that Mizzen itself is at fault."""
-        if self.json:
-            self._document({"error": {"code": "E000", "severity": "error", "message": message}})
+        self._say_to_programs({"code": "E000", "severity": "error", "message": message})
         _write(shown(text), self.err)
 
     def abandon_output(self) -> None:
@@ -144,6 +147,15 @@ class Console:
         finally:
             done.set()
             shower.join()
+
+    def _say_to_programs(self, error: Mapping[str, object]) -> None:
+        """Write an error as the document, where stdout takes one: it may be what has failed."""
+        if not self.json or self.out is CLOSED:
+            return
+        try:
+            self._document({"error": error})
+        except OSError:
+            self.abandon_output()
 
     def _document(self, document: Mapping[str, object]) -> None:
         import json

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from enum import IntEnum
 
-from mizzen.cli.console import Console
+from mizzen.cli.console import CLOSED, Console
 from mizzen.cli.ending import Ending
 from mizzen.cli.parser import make_parser, normalise, parse, without_verb
 from mizzen.diagnostics import Diagnostic, MizzenError, MizzenWarning, lacks_memory
@@ -33,6 +33,12 @@ OUT_OF_MEMORY = Diagnostic(
     help="run a large batch in pieces: each inference needs the artifact's scratch memory",
 )
 
+
+NO_STDOUT = Diagnostic(
+    "E207",
+    "stdout must be open to take the answer, and is closed",
+    help="to have no answer, send it to /dev/null",
+)
 
 OF_THE_SYSTEM = frozenset(
     (
@@ -72,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ending = Ending()
     if arguments is None:
         ending.heed()
+    if console.out is CLOSED:
+        console.error(NO_STDOUT)
+        return Exit.WRONG_INPUT
     try:
         take_leftovers_away()
         status = _execute(words, console)

@@ -130,6 +130,14 @@ def test_an_own_file_in_any_spelling_of_the_syntax(own: Path) -> None:
     assert not found.warnings
 
 
+def test_a_file_may_begin_with_a_mark_of_utf_8(own: Path) -> None:
+    entries = read_files([str(own)]).entries
+    own.write_bytes(b"\xef\xbb\xbf" + own.read_bytes().lstrip())
+    assert read_files([str(own)]).entries == entries
+    own.write_bytes(b"\xef\xbb\xbf" + own.read_bytes().removeprefix(b"\xef\xbb\xbf; a board\n"))
+    assert read_files([str(own)]).entries == entries
+
+
 def test_several_files_are_one_and_the_later_holds(own: Path, tmp_path: Path) -> None:
     patch = tmp_path / "patch.ini"
     patch.write_text("[System_Config.Board]\ncore_clock=100e6\n")

@@ -113,7 +113,7 @@ def _text(name: str) -> str:
             data = file.read(LARGEST_FILE_BYTES + 1)
         if len(data) > LARGEST_FILE_BYTES:
             raise fail("E214", f"{name} must be a vela.ini file, but is over a MiB long")
-        return data.decode()
+        return data.decode("utf-8-sig")  # editors on Windows begin a file with a mark
     except (OSError, ValueError) as reason:
         if isinstance(reason, UnicodeDecodeError):
             raise fail("E214", f"{name} must be a vela.ini file, but is no text") from None
