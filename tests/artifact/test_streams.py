@@ -177,3 +177,22 @@ def test_sizes_of_regions_have_units(tmp_path: Path) -> None:
     (step,) = load_artifact(options, path).steps
     assert isinstance(step, NpuStep)
     assert step.program.region_bytes[1] == 8192
+
+
+def test_a_region_given_by_its_size_is_named_where_nothing_wrote_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = bare("ethos-u55-64")
+    paths = {name: str(path) for name, path in one.files(tmp_path).items()}
+    words = ["check", "--commands", paths["commands"], "--accelerator-config", "ethos-u55-64"]
+    memory = ["--region", f"0={paths['coefs']}", "--region", f"1={len(one.before)}"]
+    assert main([*words, *memory]) == 1
+    said = (
+        "warning[W695]: what is read must have been written before, and what was given by its size "
+        "holds nothing: region 1\n"
+        "  rule --region\n"
+        "  help where the network's input lies in it, give its contents: --region N=FILE\n"
+    )
+    assert said in capsys.readouterr().err
+    assert main([*words, *memory[:2], "--region", f"1={paths['before']}"]) == 0
+    assert "W695" not in capsys.readouterr().err

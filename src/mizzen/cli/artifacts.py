@@ -60,14 +60,20 @@ def _region(word: str) -> tuple[int, str]:
     return int(number), value
 
 
+def is_size(value: str) -> bool:
+    """Whether a value of `--region` is a size, as 64K for KiB, and not a file."""
+    try:
+        read_size(value)
+    except ValueError:
+        return False
+    return True
+
+
 def _contents(value: str) -> bytes | int:
-    """Return a size, as 64K for KiB, or the bytes of a file. E110 for one that cannot be read."""
+    """Return a size, or the bytes of a file. E110 for one that cannot be read."""
     from mizzen.artifact.opening import read_file
 
-    try:
-        return read_size(value)
-    except ValueError:
-        return read_file(Path(value))
+    return read_size(value) if is_size(value) else read_file(Path(value))
 
 
 def networks_in(options: argparse.Namespace) -> Sequence[Payload]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.cli.advice import tried_advice
-from mizzen.cli.artifacts import add_data_option, load_artifact
+from mizzen.cli.artifacts import add_data_option, is_size, load_artifact
 from mizzen.cli.configuration import (
     GivenOnce,
     add_budget_options,
@@ -22,7 +22,7 @@ from mizzen.cli.fit import Needs, add_clock_option, needs_of_network, needs_text
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, operators_text, summary_rows
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Diagnostic, Severity, fail
 from mizzen.escaping import one_line
 from mizzen.report.layers import ORDERS, sorted_layers
 
@@ -264,8 +264,26 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
             *(() if fit is None else fit.findings),
             *(() if linux is None else linux.findings),
         ],
-        diagnostics=checked.doubts,
+        diagnostics=(*checked.doubts, *_sizes_alone(options, checked)),
     )
+
+
+def _sizes_alone(options: argparse.Namespace, checked: ArtifactCheck) -> Iterator[Diagnostic]:
+    """Say that regions given by their size hold nothing, where something unwritten is read."""
+    alone = [str(number) for number, value in options.region if is_size(value)]
+    if alone and any(finding.code == UNWRITTEN for finding in checked.findings):
+        yield Diagnostic(
+            "W695",
+            "what is read must have been written before, and what was given by its size holds "
+            f"nothing: region {', '.join(alone)}",
+            Severity.WARNING,
+            rule="--region",
+            help="where the network's input lies in it, give its contents: --region N=FILE",
+        )
+
+
+UNWRITTEN = "E674"
+"""The finding that something is read which nothing has written."""
 
 
 def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
