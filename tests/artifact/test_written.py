@@ -39,3 +39,18 @@ def test_floats_of_pytorch_are_not_in_the_file(tmp_path: Path) -> None:
     assert artifact.report.time == cost.time
     assert loaded.report is not None
     assert loaded.report.time == cost.time
+
+
+def test_an_executorch_program_converts_floats_itself(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    from mizzen.torch import compile as compile_module
+
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU()).eval()
+    artifact = compile_module(model, (torch.randn(1, 3, 16, 16),), "ethos-u55-128")
+    artifact.save(tmp_path / "model.pte")
+    loaded = mizzen.load(tmp_path / "model.pte")
+    assert artifact.report is not None
+    assert loaded.report is not None
+    assert artifact.report.time is not None
+    assert loaded.report.time == cost_report(loaded).time
+    assert loaded.report.cycles == artifact.report.cycles + artifact.report.time.conversion_cycles

@@ -165,7 +165,9 @@ class Artifact:
             return {path: data}
         from mizzen.report import sidecar, sidecar_path
 
-        return {path: data, sidecar_path(path): sidecar(self.report, data)}
+        # An ExecuTorch program takes the floats, so the conversions are part of its inference.
+        report = self.report if data is self.data else self.report.with_conversions()
+        return {path: data, sidecar_path(path): sidecar(report, data)}
 
     def __repr__(self) -> str:
         """Return a short description: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -135,6 +135,10 @@ class CompileReport:
     def cycles(self) -> int:
         """Estimated cycles of an inference, CPU operators included; 0 where nothing says."""
         return 0 if self.time is None else self.time.cycles
+
+    def with_conversions(self) -> CompileReport:
+        """Return the report of a file that converts a program's floats itself."""
+        return self if self.time is None else replace(self, time=self.time.with_conversions())
 
     @property
     def on_npu(self) -> tuple[OperatorPlacement, ...]:

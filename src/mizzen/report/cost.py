@@ -7,7 +7,7 @@ All of them are estimates: nothing here was measured on hardware.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from mizzen.diagnostics import Device, Origin
@@ -155,6 +155,11 @@ class InferenceTime:
     clock_hz: float
     processor: str = ""
     conversion_cycles: int = 0
+
+    def with_conversions(self) -> InferenceTime:
+        """Return the time of a file that converts a program's floats itself."""
+        cycles = self.cycles + self.conversion_cycles
+        return replace(self, cycles=cycles, conversion_cycles=0)
 
     @property
     def cpu_cycles(self) -> int:
