@@ -670,6 +670,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.flatbuffer",
         "mizzen.package",
         "mizzen.quantize",
+        "mizzen.frontends",
         "mizzen.frontends.onnx",
         "mizzen.frontends.tflite",
         "mizzen.frontends.torch",

@@ -279,7 +279,7 @@ class TestNames:
         )
         assert text == (
             "error[E880]: calibration's row 1 must be arguments like the example's: called input, "
-            "and image came\n"
+            "and image came, without 'input'\n"
             "  help give tuples of the model's arguments, or dicts that name them; labels may "
             "follow, and a batch may be larger than the example's"
         )

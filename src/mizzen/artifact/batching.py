@@ -88,7 +88,9 @@ def batch_of(arrays: Sequence[Any], inputs: Sequence[TensorInfo], without_inputs
 
 
 def _array(value: Any) -> Array:
-    """Return a value as an array: a tensor of PyTorch's without its gradient."""
+    """Return a value as an array: tensors of PyTorch's, also in a list, without their gradient."""
+    if isinstance(value, list | tuple) and any(hasattr(each, "detach") for each in value):
+        return np.asarray([_array(each) for each in value])
     detach = getattr(value, "detach", None)
     return np.asarray(value if detach is None else detach().cpu())
 

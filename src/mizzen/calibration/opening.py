@@ -7,6 +7,7 @@ from pathlib import Path
 from mizzen.calibration.scheme import Scheme
 from mizzen.calibration.source import Source
 from mizzen.compiler.source import Extents
+from mizzen.frontends.foreign import is_foreign, not_read
 
 
 def open_source(path: Path, data: bytes, scheme: Scheme, shapes: Extents) -> Source:
@@ -19,6 +20,8 @@ def open_source(path: Path, data: bytes, scheme: Scheme, shapes: Extents) -> Sou
         from mizzen.calibration.exported import ExportedSource
 
         return ExportedSource(data, path.name, scheme)
+    if is_foreign(data, path.name):
+        raise not_read(data, path.name, "")
     from mizzen.calibration.onnx import OnnxSource
 
     return OnnxSource(data, path, scheme, shapes)

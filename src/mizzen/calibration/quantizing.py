@@ -203,6 +203,25 @@ def or_said(measure: Callable[[], Any], said: list[Diagnostic]) -> Any:
         return None
 
 
+def _require_files(model: object, data: object) -> None:
+    """Refuse models and tensors in place of their files. E230."""
+    if not isinstance(model, str | PathLike):
+        raise fail(
+            "E230",
+            f"a network must be a file's path, and one of type {type(model).__name__} came",
+            help="PyTorch models are for mizzen.torch.compile(model, example_inputs, accelerator, "
+            "calibration=inputs)",
+        )
+    given: list[Any] = list(data) if isinstance(data, list | tuple) else [data]
+    for each in given:
+        if not isinstance(each, str | PathLike):
+            raise fail(
+                "E230",
+                f"data must be paths of files, and one of type {type(each).__name__} came",
+                help="numpy.save('inputs.npy', inputs), an array [N, ...], and give its path",
+            )
+
+
 def quantize_file(
     model: str | PathLike[str],
     data: str | PathLike[str] | Sequence[str],
@@ -227,6 +246,7 @@ def quantize_file(
     """
     from mizzen.analysis.evaluation.evaluation import Judgement
 
+    _require_files(model, data)
     several = [str(data)] if isinstance(data, (str, PathLike)) else list(data)
     words = Words(tuple(several), labels, (), forms)
     work = begun(model, words, scheme or Scheme(), checked(shapes), samples)

@@ -89,10 +89,19 @@ def _require_path(model: object) -> None:
         "E230",
         "a network must be a file's path or its bytes, and one of type "
         f"{type(model).__name__} came",
-        help="PyTorch models are for mizzen.torch.compile(model, example_inputs, accelerator)"
-        if hasattr(model, "forward") or hasattr(model, "graph_module")
-        else "give str, pathlib.Path or bytes",
+        help=_meant(model),
     )
+
+
+def _meant(model: object) -> str:
+    """Say what takes a model that is no file."""
+    if not (hasattr(model, "forward") or hasattr(model, "graph_module")):
+        return "give str, pathlib.Path or bytes"
+    from mizzen.compiler.torch.exported import is_converted
+
+    if is_converted(model):
+        return "converted programs are for mizzen.torch.compile_converted(exported, accelerator)"
+    return "PyTorch models are for mizzen.torch.compile(model, example_inputs, accelerator)"
 
 
 def _require_known(kinds: Sequence[str], form: FrontEnd) -> None:

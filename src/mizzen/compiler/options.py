@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Protocol, TypedDict
 
+from mizzen.boards import board_names
 from mizzen.compiler.proof.options import Effort, ProofOptions, effort_of
 from mizzen.compiler.source import Shapes
 from mizzen.diagnostics import Diagnostic, did_you_mean, fail
@@ -128,6 +129,12 @@ def options_of(
             "the accelerator must be named by a str, such as 'ethos-u55-128', and one of type "
             f"{type(accelerator).__name__} came",
             help=f"the arguments of {function.__name__} are {', '.join(own[:3])}, in this order",
+        )
+    if accelerator in board_names():
+        raise fail(
+            "E210",
+            f"the accelerator must be an NPU's name, and {accelerator!r} is a board's",
+            help=f"board={accelerator!r}",
         )
     return CompileOptions(accelerator, **options)
 

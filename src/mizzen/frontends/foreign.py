@@ -98,6 +98,11 @@ FORMS = (
 )  # fmt: skip
 
 
+def is_foreign(data: bytes, name: str) -> bool:
+    """Whether a file is of a known form that is not read here."""
+    return any(form.recognises(data, name) for form in FORMS)
+
+
 def not_read(data: bytes, name: str, otherwise: str) -> MizzenError:
     """Return the error of a file that no front-end reads: E101.
 

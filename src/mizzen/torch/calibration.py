@@ -13,15 +13,25 @@ from mizzen.compiler.torch.call import Call, mapping_of
 from mizzen.diagnostics import MizzenError, fail
 
 
-def calls_of(example: Call, items: Iterable[Any]) -> Iterator[Call]:
-    """Yield calls with the shapes of an example.
+def calls_of(example: Call, items: Iterable[Any]) -> list[Call]:
+    """Return calls with the shapes of an example.
 
     An item has the arguments in the example's order, or is a mapping that has them by name. What
     comes after them is left out, and a larger batch is cut into several calls. E880 for what has no
-    such arguments.
+    such arguments, or where there is nothing.
     """
-    for index, item in enumerate(items):
-        yield from _cut(example, _like(example, item, index), index)
+    calls = [
+        call
+        for index, item in enumerate(items)
+        for call in _cut(example, _like(example, item, index), index)
+    ]
+    if not calls:
+        raise fail(
+            "E880",
+            "calibration must have at least one call's arguments, and is empty",
+            help="give some dozens of real inputs; a generator that was read once is empty",
+        )
+    return calls
 
 
 def _like(example: Call, item: Any, index: int) -> Call:
@@ -31,7 +41,9 @@ def _like(example: Call, item: Any, index: int) -> Call:
         missing = [name for name in names if name not in values]
         if missing:
             came = ", ".join(map(str, values))
-            raise _unlike(index, f"called {', '.join(names)}, and {came} came")
+            lacking = ", ".join(map(repr, missing))
+            what = f"called {', '.join(names)}, and {came} came, without {lacking}"
+            raise _unlike(index, what)
         given: Sequence[Any] = [values[name] for name in names]
     else:
         given = item if type(item) in (tuple, list) else [item]

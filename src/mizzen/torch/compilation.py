@@ -26,7 +26,7 @@ from mizzen.package import tosa
 from mizzen.quantize import require_torch
 from mizzen.torch.calibration import calls_of
 from mizzen.torch.conversion import converted
-from mizzen.torch.given import call_of, module_of, program_of
+from mizzen.torch.given import call_of, module_of, program_of, require_program
 from mizzen.torch.partitioner import EthosUPartitioner
 from mizzen.torch.spec import EthosUCompileSpec
 
@@ -51,8 +51,13 @@ def compile_converted(
     The artifact takes and gives what the program does: floating-point tensors in PyTorch's layout.
     `options` are those of `mizzen.compile`, but `ignore_ops`. Its `report` says what went where
     and why. Raises E16x for programs that cannot be read, E2xx
-    for a configuration that is not one; what the compiler refuses runs in PyTorch.
+    for a configuration that is not one, E230 for what is no exported program, E877 for one in
+    training mode. What the compiler refuses runs in PyTorch.
+
+    Without `accelerator` it is compiled for the NPU of `board`, else for ethos-u55-256.
     """
+    require_torch()
+    require_program(exported)
     return compile_program(
         exported,
         resolve_target(options_of(accelerator, options, SystemKeywords, compile_converted)),
@@ -70,6 +75,7 @@ def compile_for(
     on_progress: ProgressCallback | None = None,
 ) -> Artifact:
     """Compile a converted program as a partitioner and its compile specification say."""
+    require_program(exported)
     spec = partitioner.compile_spec
     chosen = ResolvedTarget(backend_for(spec.target), spec.configuration)
     compiler = chosen.backend.region_compiler(chosen.configuration, chosen.proof)
@@ -124,6 +130,7 @@ def compile(
     calibration     arguments of calls, at least some dozens of real inputs: they set the ranges;
                     in order, or dicts by name; a loader's batches are cut to the example's, and
                     labels are left out; without any, the example is the only one, and W870 says so
+    accelerator     the NPU; without it that of `board`, else ethos-u55-256
     quantization    another configuration than int8 with scales by channel
 
     `options` are those of `mizzen.compile`, but `ignore_ops`. The artifact takes and gives what the
@@ -139,7 +146,7 @@ def compile(
     module = module_of(model)
     title = name or type(module).__name__
     example = call_of(module, example_inputs, kwargs)
-    calls = [example] if calibration is None else list(calls_of(example, calibration))
+    calls = [example] if calibration is None else calls_of(example, calibration)
     with capture_lock():
         program = program_of(module, example, title)
         quantizer = EthosUQuantizer(asked.accelerator_name)

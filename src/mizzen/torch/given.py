@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mizzen.compiler.torch.call import Call, mapping_of
-from mizzen.compiler.torch.exported import export
+from mizzen.compiler.torch.exported import export, is_converted
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.frontends.torch.program import origin_of
 from mizzen.frontends.torch.training import in_training
@@ -29,9 +29,17 @@ if TYPE_CHECKING:
 def module_of(model: Any) -> torch.nn.Module:
     """Return a module of what is to be compiled: a module, an exported program, or a function.
 
-    E230 for what is none of these.
+    E230 for what is none of these, or is quantised already.
     """
     import torch
+
+    if is_converted(model):
+        raise fail(
+            "E230",
+            "a model must be in floating point, and a program that convert_pt2e made came",
+            help="mizzen.torch.compile_converted(exported, accelerator) compiles it, exported "
+            "again: torch.export.export(converted, example_inputs)",
+        )
 
     if isinstance(model, torch.jit.ScriptModule):
         raise _no_model("a TorchScript module", "give the module that was scripted or traced")
@@ -55,6 +63,21 @@ def module_of(model: Any) -> torch.nn.Module:
     if not callable(model):
         raise _no_model(f"a {type(model).__name__}", "give the model first, then its arguments")
     return _of_function(model)
+
+
+def require_program(exported: object) -> None:
+    """Refuse what is no exported program in place of a converted one. E230."""
+    import torch
+
+    if not isinstance(exported, torch.export.ExportedProgram):
+        raise fail(
+            "E230",
+            "a converted program must be what torch.export.export gives, and one of type "
+            f"{type(exported).__name__} came",
+            help="torch.export.export(converted, example_inputs)"
+            if is_converted(exported)
+            else "mizzen.torch.compile(model, example_inputs, accelerator) quantises a model",
+        )
 
 
 def _no_model(came: str, meant: str) -> MizzenError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -48,11 +49,18 @@ class Network(Protocol):
         ...
 
 
-def open_reference(path: str | Path) -> Network:
+def open_reference(path: str | PathLike[str]) -> Network:
     """Read a reference: a TFLite or ONNX network or an artifact, or a program of torch.export's.
 
-    Raises E110 and E1xx for files that are none.
+    Raises E110 and E1xx for files that are none, E230 for what is no path.
     """
+    if not isinstance(path, str | PathLike):
+        raise fail(
+            "E230",
+            f"the reference must be a file's path, and one of type {type(path).__name__} came",
+            help="a PyTorch model is written with torch.export.save(torch.export.export(model, "
+            "inputs), 'model.pt2')",
+        )
     source = Path(path)
     if source.suffix.lower() not in (PYTORCH, ONNX):
         return load(source)

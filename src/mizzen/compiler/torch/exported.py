@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,13 @@ def compile_exported(
 
     exported, stem = load_exported(data, name), Path(name).stem
     return compile_program(exported, chosen, name=stem, on_progress=on_progress)
+
+
+def is_converted(model: object) -> bool:
+    """Whether a model is a program, exported or still a module, that `convert_pt2e` made."""
+    graph: Any = getattr(model, "graph", None)
+    nodes: Iterable[Any] = getattr(graph, "nodes", ())
+    return any(str(node.target).startswith("quantized_decomposed.") for node in nodes)
 
 
 def export(model: torch.nn.Module, call: Call, name: str) -> ExportedProgram:
