@@ -324,6 +324,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.report",
         "mizzen.package",
         "mizzen.cpu",
+        "mizzen.frontends",
         "mizzen.frontends.tflite",
         "mizzen.frontends.torch",
         "mizzen.targets.families",

@@ -69,8 +69,9 @@ MODELS: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a path": (
         lambda: Path("net.pt"),
         f"a {type(Path()).__name__}",
-        "mizzen.compile takes files; torch.export.load reads a .pt2, and weights of a .pt or .pth "
-        "are for model.load_state_dict(torch.load(...))",
+        "mizzen.compile takes files; torch.export.load reads a .pt2 (a converted one after `import "
+        "torchao.quantization.pt2e`), and weights of a .pt or .pth are for "
+        "model.load_state_dict(torch.load(...))",
     ),
     "a class": (lambda: nn.ReLU, "the class ReLU", "make one of it: ReLU()"),
     "a number": (lambda: 3, "a int", "give the model first, then its arguments"),

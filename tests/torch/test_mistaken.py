@@ -116,6 +116,14 @@ def test_calibration_must_not_be_empty() -> None:
     )
 
 
+def test_a_program_must_be_compiled_to_run(tmp_path: Path, program: Any) -> None:
+    torch.export.save(program, tmp_path / "net.pt2")
+    assert refused(lambda: mizzen.load(tmp_path / "net.pt2")) == (
+        "error[E101]: net.pt2 must be compiled to be executed or looked into, and is a program of "
+        "torch.export\n  help mizzen compile net.pt2"
+    )
+
+
 def test_a_checkpoint_is_not_quantised_either(tmp_path: Path) -> None:
     torch.save(net().state_dict(), tmp_path / "cnn.pth")
     compiled = refused(lambda: mizzen.compile(tmp_path / "cnn.pth", U55))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -89,8 +89,11 @@ def batch_of(arrays: Sequence[Any], inputs: Sequence[TensorInfo], without_inputs
 
 def _array(value: Any) -> Array:
     """Return a value as an array: tensors of PyTorch's, also in a list, without their gradient."""
-    if isinstance(value, list | tuple) and any(hasattr(each, "detach") for each in value):
-        return np.asarray([_array(each) for each in value])
+    if isinstance(value, list | tuple):
+        several = cast("Sequence[Any]", value)
+        if any(hasattr(each, "detach") for each in several):
+            return np.asarray([_array(each) for each in several])
+        return np.asarray(several)
     detach = getattr(value, "detach", None)
     return np.asarray(value if detach is None else detach().cpu())
 

@@ -18,6 +18,7 @@ from mizzen.artifact.resources import Variables, VariableStep, variables_of
 from mizzen.artifact.steps import CpuStep, NpuStep, Step, is_npu, npu_step, read_network
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer.pte import is_pte
+from mizzen.frontends.foreign import is_exported, not_read
 from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.subgraphs import called, names_of, reached_from, seen_from
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS
@@ -68,6 +69,8 @@ def _contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Conten
 
         if is_program(data):
             return unpack(data, name, origins)
+    if is_exported(name):
+        raise not_read(data, name, "")
     from mizzen.artifact import vela_raw
 
     return vela_raw.contents_of(data, name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -212,8 +212,7 @@ def _require_files(model: object, data: object) -> None:
             help="PyTorch models are for mizzen.torch.compile(model, example_inputs, accelerator, "
             "calibration=inputs)",
         )
-    given: list[Any] = list(data) if isinstance(data, list | tuple) else [data]
-    for each in given:
+    for each in cast("Sequence[object]", data) if isinstance(data, list | tuple) else [data]:
         if not isinstance(each, str | PathLike):
             raise fail(
                 "E230",

@@ -98,6 +98,11 @@ FORMS = (
 )  # fmt: skip
 
 
+def is_exported(name: str) -> bool:
+    """Whether a file's name is one of a program of torch.export."""
+    return name.lower().endswith(".pt2")
+
+
 def is_foreign(data: bytes, name: str) -> bool:
     """Whether a file is of a known form that is not read here."""
     return any(form.recognises(data, name) for form in FORMS)
@@ -112,6 +117,13 @@ def not_read(data: bytes, name: str, otherwise: str) -> MizzenError:
         return fail(
             "E101",
             f"{name} must be compiled to be executed or looked into, and is an ONNX network",
+            help=f"mizzen compile {name}",
+        )
+    if is_exported(name):
+        return fail(
+            "E101",
+            f"{name} must be compiled to be executed or looked into, and is a program of "
+            "torch.export",
             help=f"mizzen compile {name}",
         )
     for form in FORMS:

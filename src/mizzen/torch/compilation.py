@@ -52,7 +52,7 @@ def compile_converted(
     `options` are those of `mizzen.compile`, but `ignore_ops`. Its `report` says what went where
     and why. Raises E16x for programs that cannot be read, E2xx
     for a configuration that is not one, E230 for what is no exported program, E877 for one in
-    training mode. What the compiler refuses runs in PyTorch.
+    training mode. Operators that the compiler refuses run in PyTorch.
 
     Without `accelerator` it is compiled for the NPU of `board`, else for ethos-u55-256.
     """

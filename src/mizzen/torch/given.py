@@ -55,8 +55,9 @@ def module_of(model: Any) -> torch.nn.Module:
     if isinstance(model, str | bytes | Path):
         raise _no_model(
             f"a {type(model).__name__}",
-            "mizzen.compile takes files; torch.export.load reads a .pt2, and weights of a .pt or "
-            ".pth are for model.load_state_dict(torch.load(...))",
+            "mizzen.compile takes files; torch.export.load reads a .pt2 (a converted one after "
+            "`import torchao.quantization.pt2e`), and weights of a .pt or .pth are for "
+            "model.load_state_dict(torch.load(...))",
         )
     if isinstance(model, type):
         raise _no_model(f"the class {model.__name__}", f"make one of it: {model.__name__}()")

@@ -49,7 +49,7 @@ class Network(Protocol):
         ...
 
 
-def open_reference(path: str | PathLike[str]) -> Network:
+def open_reference(path: Any) -> Network:
     """Read a reference: a TFLite or ONNX network or an artifact, or a program of torch.export's.
 
     Raises E110 and E1xx for files that are none, E230 for what is no path.
@@ -61,7 +61,7 @@ def open_reference(path: str | PathLike[str]) -> Network:
             help="a PyTorch model is written with torch.export.save(torch.export.export(model, "
             "inputs), 'model.pt2')",
         )
-    source = Path(path)
+    source = Path(str(path))
     if source.suffix.lower() not in (PYTORCH, ONNX):
         return load(source)
     try:
