@@ -15,9 +15,13 @@ import mizzen
 from mizzen.analysis.evaluation import evaluate
 from mizzen.calibration import quantize_file
 from mizzen.diagnostics import MizzenError
-from mizzen.torch import compile, compile_converted
+from mizzen.torch import (
+    compile,
+    compile_converted,
+    get_symmetric_a16w8_quantization_config,
+)
 
-U55 = "ethos-u55-128"
+U55, U85 = "ethos-u55-128", "ethos-u85-256"
 IMAGE = torch.ones(1, 3, 8, 8)
 Converted = Callable[..., torch.export.ExportedProgram]
 
@@ -107,6 +111,24 @@ def test_a_board_is_no_accelerator() -> None:
         "error[E210]: the accelerator must be an NPU's name, and 'alif_ensemble_e8' is a board's\n"
         "  help board='alif_ensemble_e8'"
     )
+
+
+def test_a_board_sets_the_npu() -> None:
+    """Also what the network is quantised for: only Ethos-U85 multiplies 16 bits by 16 bits."""
+
+    def product(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        return torch.matmul(one, other)
+
+    example = (torch.randn(1, 4, 8), torch.randn(1, 8, 4))
+    artifacts = [
+        compile(product, example, U85, quantization=get_symmetric_a16w8_quantization_config()),
+        compile(product, example, board="alif_ensemble_e8",
+                quantization=get_symmetric_a16w8_quantization_config()),
+    ]  # fmt: skip
+    reports = [artifact.report for artifact in artifacts]
+    first, second = ([each.kind for each in report.on_cpu] for report in reports if report)
+    assert first == second
+    assert artifacts[1].accelerator == U85
 
 
 def test_calibration_must_not_be_empty() -> None:

@@ -141,15 +141,14 @@ def compile(
     require_torch()
     from mizzen.quantize import EthosUQuantizer, get_symmetric_quantization_config
 
-    asked = options_of(accelerator, options, SystemKeywords, compile)
-    chosen = resolve_target(asked)
+    chosen = resolve_target(options_of(accelerator, options, SystemKeywords, compile))
     module = module_of(model)
     title = name or type(module).__name__
     example = call_of(module, example_inputs, kwargs)
     calls = [example] if calibration is None else calls_of(example, calibration)
     with capture_lock():
         program = program_of(module, example, title)
-        quantizer = EthosUQuantizer(asked.accelerator_name)
+        quantizer = EthosUQuantizer(str(chosen.configuration.as_dict()["accelerator"]))
         quantizer.set_global(quantization or get_symmetric_quantization_config())
         result, missing = converted(program, calls, quantizer, title)
     artifact = compile_lowered(export(result, example, title), chosen,

@@ -49,19 +49,13 @@ class Network(Protocol):
         ...
 
 
-def open_reference(path: Any) -> Network:
+def open_reference(path: str | Path) -> Network:
     """Read a reference: a TFLite or ONNX network or an artifact, or a program of torch.export's.
 
     Raises E110 and E1xx for files that are none, E230 for what is no path.
     """
-    if not isinstance(path, str | PathLike):
-        raise fail(
-            "E230",
-            f"the reference must be a file's path, and one of type {type(path).__name__} came",
-            help="a PyTorch model is written with torch.export.save(torch.export.export(model, "
-            "inputs), 'model.pt2')",
-        )
-    source = Path(str(path))
+    _require_path(path)
+    source = Path(path)
     if source.suffix.lower() not in (PYTORCH, ONNX):
         return load(source)
     try:
@@ -71,6 +65,16 @@ def open_reference(path: Any) -> Network:
     if source.suffix.lower() == ONNX:
         return _onnx(data, source)
     return PytorchProgram(data, source.name)
+
+
+def _require_path(path: object) -> None:
+    if not isinstance(path, str | PathLike):
+        raise fail(
+            "E230",
+            f"the reference must be a file's path, and one of type {type(path).__name__} came",
+            help="a PyTorch model is written with torch.export.save(torch.export.export(model, "
+            "inputs), 'model.pt2')",
+        )
 
 
 def _onnx(data: bytes, source: Path) -> Network:
