@@ -170,7 +170,7 @@ def test_a_version_twice_is_refused(run: Run, here: Path) -> None:
     title = "digits.tflite, ethos-u55-128, Ethos_U55_High_End_Embedded, Shared_Sram, Performance"
     assert status == 2
     assert err.endswith(
-        f"error[E497]: a baseline must have each version once, and {title} is compared twice\n"
+        f"error[E498]: a baseline must have each version once, and {title} is compared twice\n"
         "  rule docs/how-to/fail-when-it-grows.md\n"
         "  help give each model, accelerator and memory mode once\n"
     )
@@ -180,7 +180,7 @@ def test_a_version_twice_is_refused(run: Run, here: Path) -> None:
     Path("base.json").write_text(json.dumps(document))
     status, _, err = run(*words, "--baseline", "base.json")
     assert status == 2
-    assert f"error[E497]: base.json must have each version once, and has {title} twice\n" in err
+    assert f"error[E498]: base.json must have each version once, and has {title} twice\n" in err
 
 
 @pytest.mark.parametrize("option", ["--baseline", "--write-baseline", "--markdown"])

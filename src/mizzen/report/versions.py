@@ -299,7 +299,7 @@ def versions_file(versions: Sequence[Version]) -> bytes:
 
 
 def read_versions(path: Path) -> tuple[Version, ...]:
-    """Read a file of versions. E485 for one that is not one, E497 for a version twice."""
+    """Read a file of versions. E485 for one that is not one, E498 for a version twice."""
     from mizzen.report.file_formats import VersionsKeys
 
     keys = parse(VersionsKeys, content_of(path, FORM), str(path), FORM)
@@ -307,7 +307,7 @@ def read_versions(path: Path) -> tuple[Version, ...]:
     twice = doubles(versions)
     if twice:
         raise fail(
-            "E497",
+            "E498",
             f"{path} must have each version once, and has {twice[0].title} twice",
             rule="docs/how-to/fail-when-it-grows.md",
             help=FORM.help,

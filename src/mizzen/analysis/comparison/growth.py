@@ -46,11 +46,11 @@ def allowances_of(text: str) -> dict[GrowthMeasure, Allowance]:
 
 
 def refuse_doubles(versions: Sequence[Version]) -> None:
-    """Refuse versions that a baseline could not tell apart: E497."""
+    """Refuse versions that a baseline could not tell apart: E498."""
     twice = doubles(versions)
     if twice:
         raise fail(
-            "E497",
+            "E498",
             f"a baseline must have each version once, and {twice[0].title} is compared twice",
             rule="docs/how-to/fail-when-it-grows.md",
             help="give each model, accelerator and memory mode once",
