@@ -29,6 +29,7 @@ def sections(page: Page, operators: str) -> Iterator[str]:
 
 
 def _parts(board: Board, page: Page) -> Iterator[str]:
+    usual, *others = board.modes
     yield f"# {board.title}"
     yield (
         f"Bring a network onto {board.title}: compile it, copy the files, start the NPU, measure. "
@@ -36,7 +37,7 @@ def _parts(board: Board, page: Page) -> Iterator[str]:
         f"{board.name})."
     )
     yield _facts(board)
-    if board.sdk is not None and len(board.modes) > 1:
+    if board.sdk is not None and others:
         yield (
             "In the vendor's software, model and arena lie where the section "
             "[Model and arena](#model-and-arena) says. Another memory mode needs `--bare-metal`."
@@ -52,7 +53,7 @@ def _parts(board: Board, page: Page) -> Iterator[str]:
         "has, and no others. With `--to c`, `kernels.c` does.",
     )
     yield f"## Tried\n\n{page.tried}"
-    if missing := [f"`{each.place}`" for each in missing_keys(board, board.modes[0])]:
+    if missing := [f"`{each.place}`" for each in missing_keys(board, usual)]:
         yield (
             "## Not public\n\n`--bare-metal` makes a firmware of its own. It needs "
             f"{', '.join(missing)}, which no public document gives; the error E441 shows how to "

@@ -14,8 +14,8 @@ from mizzen.targets.ethos_n import legal
 ROOT = Path(mizzen.__file__).parent
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
 ACCELERATOR = "ethos-n78-4tops-4ple"
-MOST_FILES = 100
-"""Files of the package that a warm compilation may enter."""
+MOST_FILES = 116
+"""Files of the package that a warm compilation may enter, those of its estimate included."""
 
 
 def calls(model: Path) -> Counter[tuple[str, str]]:
@@ -42,9 +42,9 @@ def test_a_graph_is_covered_and_a_stream_encoded_once() -> None:
     assert found["targets/ethos_n/commands.py", "encode"] == 1
     assert not found["targets/ethos_n/commands.py", "decode_partial"]
     assert found["targets/ethos_n/program.py", "write_container"] == 1
-    assert found["targets/ethos_n/timing/cycles.py", "statistics_of"] == sum(
-        found["targets/ethos_n/emit/emission.py", name] for name in ("Emission._emit_pass",)
-    )
+    passes = found["targets/ethos_n/emit/emission.py", "Emission._emit_pass"]
+    # Of the passes as they are made, and of those that the report reads in the written program.
+    assert found["targets/ethos_n/timing/cycles.py", "statistics_of"] == 2 * passes
 
 
 def test_a_query_is_asked_once() -> None:
