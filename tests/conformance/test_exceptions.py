@@ -18,7 +18,6 @@ from mizzen.targets.ethos_u.machine.system_config import resolve
 CASES = {case.name: case for case in cases()}
 DEPRECATED = {
     "mirror_pad": "MIRROR_PAD, deprecated core",
-    "softmax_1x2_int8": "SOFTMAX, int8 and uint8, deprecated core",
     "concatenation_of_scales": "CONCATENATION of different scales, deprecated core",
     "transpose_0213_int32": "TRANSPOSE, int32, deprecated core",
     "unpack_last": "UNPACK along the last axis, deprecated core",

@@ -105,7 +105,7 @@ def test_much_damage_of_a_payload_is_told(data: bytes) -> None:
     judge_payload(data)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if not name.startswith("apart")])
 def test_taken_apart_and_joined_again_it_is_the_same_program(name: str) -> None:
     file = split(PROGRAMS[name], name)
     program = {key: value for key, value in file.program.items() if key != "segments"}

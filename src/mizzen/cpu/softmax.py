@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.flatbuffer.tflite import TensorType
-from mizzen.frontends.tflite import Model, Operator
+from mizzen.frontends.tflite import Model, Operator, Tensor
 from mizzen.frontends.tflite.lowering import fixed_point
 from mizzen.frontends.tflite.lowering.requantization import multiplier_of
 
@@ -54,6 +54,22 @@ def exponentials(model: Model, operator: Operator) -> Iterator[Array]:
     yield np.where(steps >= -radius, powers, 0).astype(np.int32)
 
 
+FIXED = {TensorType.INT8: (1 / 256, -128, 0.0), TensorType.INT16: (1 / 65536, -32768, 1e-3)}
+"""Scale and zero point that the kernel asks for of its output, and how far the scale may be off.
+
+Ref: TFLite Micro, kernels/softmax_common.cc, CalculateSoftmaxParams.
+"""
+
+
+def _has_fixed_scale(given: Tensor) -> bool:
+    quantization, fixed = given.quantization, FIXED.get(given.type)
+    if quantization is None or fixed is None or len(quantization.scale) != 1:
+        return False
+    scale, zero_point, error = fixed
+    close = abs(quantization.scale[0] / scale - 1) <= error
+    return close and quantization.zero_point[0] == zero_point
+
+
 def softmax(model: Model, operator: Operator, values: Array) -> Array | None:
     """Return SOFTMAX of INT8 along the last axis; None for what is not this kind of it.
 
@@ -62,6 +78,8 @@ def softmax(model: Model, operator: Operator, values: Array) -> Array | None:
     taken, given = (model.main.tensors[each[0]] for each in (operator.inputs, operator.outputs))
     table = next(exponentials(model, operator), None)
     if table is None or taken.type is not TensorType.INT8 or given.dtype is None:
+        return None
+    if not _has_fixed_scale(given):
         return None
     width = 8 * given.dtype.itemsize
     differences = values.astype(np.int64) - values.max(axis=-1, keepdims=True)

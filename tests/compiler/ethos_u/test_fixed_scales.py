@@ -89,7 +89,7 @@ def test_the_reason_in_full() -> None:
         "or 1/32768 and zero point 0, and has 0.0001 and 0 for INT16"
     )
     assert reason.help == (
-        "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE behind it"
+        "quantise its output so, as TensorFlow Lite's kernels ask for, and QUANTIZE after it"
     )
 
 
