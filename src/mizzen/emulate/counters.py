@@ -1,17 +1,16 @@
 """The NPU's performance counters: cycles, and events as far as an estimate knows them.
 
-Ref: Arm Ethos-U core driver 0.16, `ethosu_pmu.c` and `pmu_ethosu.h` (events);
-`ethosu55_interface.h` (control registers). The cycle counter is bit 31 of the enable and overflow
-registers, event counter i is bit i.
+The events are those of `mizzen.targets.ethos_u.machine.counters`.
+
+Ref: Arm Ethos-U core driver 0.16, `ethosu_pmu.c`; `ethosu55_interface.h` (control registers). The
+cycle counter is bit 31 of the enable and overflow registers, event counter i is bit i.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from mizzen.emulate.estimate import Cycles
-from mizzen.emulate.registers import COUNTERS
 from mizzen.targets.ethos_u.machine.commands import Arch
+from mizzen.targets.ethos_u.machine.counters import EVENT_COUNTERS
 
 CYCLE_COUNTER = 1 << 31
 COUNT_ENABLE, EVENT_RESET, CYCLE_RESET = 1 << 0, 1 << 1, 1 << 2
@@ -21,19 +20,11 @@ CYCLE_MASK = (1 << 48) - 1
 EVENT_MASK = (1 << 32) - 1
 
 
-class Event(IntEnum):
-    """Events that an estimate has a number for; the others count nothing."""
-
-    CYCLE = 0x11
-    NPU_ACTIVE = 0x23
-    MAC_ACTIVE = 0x30
-
-
 class Counters:
     """The counters and their control registers, by the registers' names."""
 
     def __init__(self, arch: Arch) -> None:
-        self._count = COUNTERS[arch]
+        self._count = EVENT_COUNTERS[arch]
         self._implemented = CYCLE_COUNTER | (1 << self._count) - 1
         self.reset()
 
@@ -96,7 +87,7 @@ class Counters:
         for index in range(self._count):
             if enabled >> index & 1:
                 event = self._kept.get(f"PMEVTYPER{index}", 0)
-                total = self._events[index] + _events(event, cycles)
+                total = self._events[index] + cycles.events.get(event, 0)
                 self._events[index] = total & EVENT_MASK
                 self._masks["OVS"] |= 1 << index if total > EVENT_MASK else 0
 
@@ -106,13 +97,3 @@ class Counters:
         if value & CYCLE_RESET:
             self._cycles = 0
         self._control = value & ~(EVENT_RESET | CYCLE_RESET)
-
-
-def _events(event: int, cycles: Cycles) -> int:
-    match event:
-        case Event.CYCLE | Event.NPU_ACTIVE:
-            return cycles.total
-        case Event.MAC_ACTIVE:
-            return cycles.mac_active
-        case _:
-            return 0

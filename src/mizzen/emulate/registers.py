@@ -12,6 +12,7 @@ from enum import Enum, IntFlag
 from functools import cache
 
 from mizzen.targets.ethos_u.machine.commands import ALL, U55_U65, U85, Arch
+from mizzen.targets.ethos_u.machine.counters import EVENT_COUNTERS
 
 WORD = 0xFFFF_FFFF
 REGIONS = 8
@@ -75,8 +76,6 @@ PMU_U55, PMU_U85 = 0x180, 0x1180
 """Where the performance counters' control registers begin."""
 EVENTS_U55, EVENTS_U85 = 0x300, 0x1300
 TYPES_U55, TYPES_U85 = 0x380, 0x1380
-COUNTERS: dict[Arch, int] = {Arch.U55: 4, Arch.U65: 4, Arch.U85: 8}
-"""Event counters."""
 
 RESET_ID: dict[Arch, int] = {Arch.U55: 0x1010_4201, Arch.U65: 0x1006_6001, Arch.U85: 0x2000_7001}
 """ID: architecture 1.1.0, 1.0.6 and 2.0.0."""
@@ -134,7 +133,7 @@ def register_map(arch: Arch) -> dict[int, Row]:
     base, events, types = (
         (PMU_U85, EVENTS_U85, TYPES_U85) if arch is Arch.U85 else (PMU_U55, EVENTS_U55, TYPES_U55)
     )
-    count = COUNTERS[arch]
+    count = EVENT_COUNTERS[arch]
     registers = [
         *ROWS,
         *(
