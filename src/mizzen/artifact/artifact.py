@@ -146,28 +146,37 @@ class Artifact:
         """Start `batch` independent streams of inferences whose state goes on."""
         return Session(self, batch)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, ptd: str | Path | None = None) -> None:
         """Write the artifact, and the report of its compilation beside it if there is one.
 
         The name says what is written: ``.pte`` is an ExecuTorch program, for which nothing of
-        ExecuTorch need be installed; else it must end as `name` does. Raises E180 for another
-        ending, E45x and E174 to E176 for what an ExecuTorch program cannot hold, E201 and E207
-        where the files cannot be written.
+        ExecuTorch need be installed; else it must end as `name` does.
+
+        ptd  a file ``.ptd`` that gets weights and constants of an ExecuTorch program, which then
+             names what it needs of them. Those of another program have other names
+
+        Raises E180 for another ending, E824 for a `ptd` of no ExecuTorch program, E45x and E174 to
+        E176 for what an ExecuTorch program cannot hold, E201 and E207 where the files cannot be
+        written.
         """
-        write_files(self.files(Path(path)))
+        write_files(self.files(Path(path), None if ptd is None else Path(ptd)))
 
-    def files(self, path: Path) -> dict[Path, bytes]:
+    def files(self, path: Path, ptd: Path | None = None) -> dict[Path, bytes]:
         """Return the files that `save` writes."""
-        from mizzen.artifact.saving import bytes_for
+        from mizzen.artifact.saving import bytes_for, bytes_in_two
 
-        data = bytes_for(self, path.suffix)
+        beside: dict[Path, bytes] = {}
+        if ptd is None:
+            data = bytes_for(self, path.suffix)
+        else:
+            data, beside[ptd] = bytes_in_two(self, path.suffix, ptd.suffix)
         if self.report is None:
-            return {path: data}
+            return {path: data} | beside
         from mizzen.report import sidecar, sidecar_path
 
         # An ExecuTorch program takes the floats, so the conversions are part of its inference.
         report = self.report if data is self.data else self.report.with_conversions()
-        return {path: data, sidecar_path(path): sidecar(report, data)}
+        return {path: data, sidecar_path(path): sidecar(report, data)} | beside
 
     def __repr__(self) -> str:
         """Return a short description: ``<Artifact x_vela.tflite for ethos-u55-128, ...>``."""

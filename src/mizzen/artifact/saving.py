@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mizzen.artifact.archive import is_program
 from mizzen.artifact.reading import ARCHIVE_START
 from mizzen.diagnostics import fail
+from mizzen.flatbuffer import ptd
 from mizzen.flatbuffer.pte import ENDING, is_pte
 
 if TYPE_CHECKING:
@@ -36,6 +37,27 @@ def bytes_for(artifact: Compiled, ending: str) -> bytes:
         f"{artifact.name} must be saved as {choices}, not as {came}",
         help=f"artifact.save('name{own}')",
     )
+
+
+def bytes_in_two(artifact: Compiled, ending: str, data_ending: str) -> tuple[bytes, bytes]:
+    """Return the artifact as an ExecuTorch program, and as a file of the data that it needs.
+
+    Raises E824 for other endings than ``.pte`` and ``.ptd``, or an artifact that is an ExecuTorch
+    program already, E45x and E174 to E176 for what such a program cannot hold.
+    """
+    if (ending, data_ending) != (ENDING, ptd.ENDING) or own_ending(artifact.data) == ENDING:
+        raise fail(
+            "E824",
+            f"weights in a file of their own are for a program {ENDING} that is made here, with a "
+            f"file {ptd.ENDING} beside it, not for {artifact.name} as "
+            f"{ending or 'a file without an ending'} with {data_ending or 'such a one'}",
+            help="artifact.save('net.pte', ptd='net.ptd') of what mizzen.compile gives",
+        )
+    from mizzen.artifact.device import device_program
+    from mizzen.package.executorch.writing import write_in_two
+
+    parts = write_in_two(device_program(artifact))
+    return parts.program, parts.data
 
 
 def own_ending(data: bytes) -> str:

@@ -9,11 +9,14 @@ Ref: ExecuTorch 1.5, extension/flat_tensor/serialize/flat_tensor.fbs and flat_te
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.flatbuffer.fields import Fields
 from mizzen.flatbuffer.reader import Record, read
 from mizzen.flatbuffer.schema import Schema
+from mizzen.flatbuffer.writer import write
 
 SCHEMA = Schema(
     "ExecuTorch data",
@@ -42,6 +45,62 @@ ENDING = ".ptd"
 _HEADER = struct.Struct("<4sIQQQQ")
 _HEADER_AT = 8
 _HEADER_MAGIC = b"FH01"
+_HEAD_BYTES = _HEADER_AT + _HEADER.size
+
+SEGMENT_ALIGNMENT_BYTES = 128
+"""Of the segments in a file, as ExecuTorch's own writer has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The tensor that contents are: densely packed, dimensions in their order.
+
+    scalar_type  a number of `mizzen.flatbuffer.pte.ScalarType`
+    """
+
+    scalar_type: int
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What has a name: bytes, and the tensor that they are; None of what is no tensor."""
+
+    data: bytes
+    layout: Layout | None = None
+
+
+def data_file(contents: Mapping[str, Content]) -> bytes:
+    """Return the bytes of a file with contents by name."""
+    segments: list[Record] = []
+    body = bytearray()
+    for content in contents.values():
+        body += bytes(-len(body) % SEGMENT_ALIGNMENT_BYTES)
+        segments.append({"offset": len(body), "size": len(content.data)})
+        body += content.data
+    named = [
+        {"key": key, "segment_index": place, "tensor_layout": _layout(content.layout)}
+        for place, (key, content) in enumerate(contents.items())
+    ]
+    table = write({"version": 0, "segments": segments, "named_data": named}, SCHEMA)
+    (root,) = struct.unpack_from("<I", table)
+    start = _HEADER.size + len(table)
+    start += -start % SEGMENT_ALIGNMENT_BYTES
+    size = _HEADER.size + len(table) - _HEAD_BYTES
+    header = _HEADER.pack(_HEADER_MAGIC, _HEADER.size, _HEAD_BYTES, size, start, len(body))
+    head = struct.pack("<I", root + _HEADER.size) + table[4:_HEADER_AT]
+    whole = head + header + table[_HEADER_AT:]
+    return whole + bytes(start - len(whole)) + bytes(body)
+
+
+def _layout(layout: Layout | None) -> Record | None:
+    if layout is None:
+        return None
+    return {
+        "scalar_type": layout.scalar_type,
+        "sizes": list(layout.sizes),
+        "dim_order": list(range(len(layout.sizes))),
+    }
 
 
 def named_data(data: bytes, file: str) -> dict[str, bytes]:

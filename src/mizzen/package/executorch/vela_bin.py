@@ -90,8 +90,10 @@ class VelaBin:
     outputs: tuple[VelaTensor, ...]
 
 
-def write(content: VelaBin) -> bytes:
+def write(content: VelaBin, weights_key: str | None = None) -> bytes:
     """Return the payload. E171 for a tensor, or a size, that it cannot say or that does not fit.
+
+    weights_key  the name of region 0 in a file of data beside the program; None to hold it
 
     Shapes of more than six dimensions are written with the leading ones multiplied: runtimes
     compare sizes.
@@ -101,18 +103,19 @@ def write(content: VelaBin) -> bytes:
     blocks = (
         (FIRST, b""),
         (COMMANDS, content.commands),
-        (WEIGHTS, content.weights),
+        (WEIGHTS, content.weights if weights_key is None else weights_key.encode("ascii")),
         (SCRATCH, _SIZE.pack(content.scratch_bytes)),
         (INPUTS, _packed(INPUTS, content.inputs, content.scratch_bytes)),
         (OUTPUTS, _packed(OUTPUTS, content.outputs, content.scratch_bytes)),
         (LAST, b""),
     )
-    return b"".join(_block(name, contents) for name, contents in blocks)
+    elsewhere = {WEIGHTS} if weights_key is not None else set[str]()
+    return b"".join(_block(name, contents, name in elsewhere) for name, contents in blocks)
 
 
-def _block(name: str, contents: bytes) -> bytes:
+def _block(name: str, contents: bytes, elsewhere: bool) -> bytes:
     padding = bytes(-len(contents) % ALIGNMENT_BYTES)
-    return _HEAD.pack(name.encode(), len(contents), 0) + contents + padding
+    return _HEAD.pack(name.encode(), len(contents), elsewhere) + contents + padding
 
 
 def _packed(block: str, tensors: Sequence[VelaTensor], scratch_bytes: int) -> bytes:

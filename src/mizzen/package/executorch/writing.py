@@ -13,6 +13,7 @@ and tensor_parser_portable.cpp (what of a record is read).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer import Member, Record
+from mizzen.flatbuffer.ptd import Content, Layout, data_file
 from mizzen.flatbuffer.pte import DTYPES, PteFile, ScalarType, join
 from mizzen.package.device import (
     Argument,
@@ -70,6 +72,34 @@ class _Data:
         return self.places[part]
 
 
+@dataclass(frozen=True, slots=True)
+class InTwo:
+    """A program, and what it only reads: `.pte` and `.ptd`."""
+
+    program: bytes
+    data: bytes
+
+
+EXTERNAL = 1
+"""Of a tensor whose contents are in another file (TensorDataLocation)."""
+
+KEY_DIGITS = 16
+
+
+@dataclass(slots=True)
+class _Elsewhere:
+    """Contents of a file of data, whose names all start with what program they are for."""
+
+    prefix: str
+    contents: dict[str, Content] = field(default_factory=dict[str, Content])
+
+    def add(self, name: str, content: Content) -> str:
+        """Return the name of contents there."""
+        key = f"{self.prefix}.{name}"
+        self.contents[key] = content
+        return key
+
+
 def write(program: DeviceProgram) -> bytes:
     """Return a `.pte` of the program.
 
@@ -79,8 +109,23 @@ def write(program: DeviceProgram) -> bytes:
     return _Writing(prepared(program)).file()
 
 
+def write_in_two(program: DeviceProgram) -> InTwo:
+    """Return a `.pte` without weights and constants, and a `.ptd` that has them.
+
+    Their names start with the digest of the program without them. So other weights of the same
+    program need no other `.pte`, and a runtime finds none in a file that is of another program.
+    Raises as `write`.
+    """
+    whole = prepared(program)
+    nameless = _Writing(whole, _Elsewhere("0" * KEY_DIGITS)).file()
+    elsewhere = _Elsewhere(hashlib.sha256(nameless).hexdigest()[:KEY_DIGITS])
+    alone = _Writing(whole, elsewhere).file()
+    return InTwo(alone, data_file(elsewhere.contents))
+
+
 class _Writing:
-    def __init__(self, program: DeviceProgram) -> None:
+    def __init__(self, program: DeviceProgram, elsewhere: _Elsewhere | None = None) -> None:
+        self._elsewhere = elsewhere
         self._program = program
         self._offsets, self._arena_bytes = place(tensor_blocks(program), 0)
         self._initial = {state.read: state.initial for state in program.states}
@@ -129,8 +174,8 @@ class _Writing:
             "dim_order": list(range(len(tensor.shape))),
         }
         if tensor.data is not None and tensor.size_bytes:
-            data = np.ascontiguousarray(tensor.data, tensor.dtype)
-            return {**record, "data_buffer_idx": self._constants.add(data.tobytes())}
+            data = np.ascontiguousarray(tensor.data, tensor.dtype).tobytes()
+            return record | self._held(index, data)
         if index in self._named:
             record["extra_tensor_info"] = {"fully_qualified_name": tensor.name}
         offset = self._offsets.get(index, 0)
@@ -144,6 +189,15 @@ class _Writing:
             record["data_buffer_idx"] = self._starts.add(first.tobytes())
             record["extra_tensor_info"] = {"fully_qualified_name": tensor.name}
         return record
+
+    def _held(self, index: int, data: bytes) -> Record:
+        """Return where a constant is: in a segment, or by its name in another file."""
+        tensor = self._program.tensors[index]
+        if self._elsewhere is None:
+            return {"data_buffer_idx": self._constants.add(data)}
+        content = Content(data, Layout(_scalar_type(tensor), tensor.shape))
+        key = self._elsewhere.add(f"constant_{index}", content)
+        return {"extra_tensor_info": {"fully_qualified_name": key, "location": EXTERNAL}}
 
     def _instruction(self, call: NpuCall | KernelCall) -> Record:
         if isinstance(call, NpuCall):
@@ -164,7 +218,8 @@ class _Writing:
                 scratch_bytes=call.scratch_bytes,
                 inputs=self._transfers((*call.inputs, *call.states)),
                 outputs=self._transfers((*call.outputs, *call.states)),
-            )
+            ),
+            self._weights_key(call),
         )
         if payload not in self._payloads:
             self._payloads.append(payload)
@@ -179,6 +234,12 @@ class _Writing:
             }
         )
         return len(self._delegates) - 1
+
+    def _weights_key(self, call: NpuCall) -> str | None:
+        """Return the name of a call's weights in another file; None where it holds them itself."""
+        if self._elsewhere is None or not call.read_only:
+            return None
+        return self._elsewhere.add(f"weights_{len(self._delegates)}", Content(call.read_only))
 
     def _transfers(self, transfers: Sequence[Transfer]) -> tuple[VelaTensor, ...]:
         tensors = [self._program.tensors[transfer.tensor] for transfer in transfers]
