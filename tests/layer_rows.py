@@ -611,7 +611,10 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.memory",
         "mizzen.analysis.checking.budget",
     ),
+    "mizzen.analysis.log_text": (),
+    "mizzen.analysis.measurement": ("mizzen.analysis.log_text",),
     "mizzen.analysis.doctor": (
+        "mizzen.analysis.log_text",
         "mizzen.boards",
         "mizzen.diagnostics",
         "mizzen.isa",
@@ -891,6 +894,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.cost",
         "mizzen.analysis.decisions",
         "mizzen.analysis.doctor",
+        "mizzen.analysis.log_text",
         "mizzen.analysis.layers",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",

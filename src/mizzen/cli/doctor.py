@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.artifacts import add_data_option
-from mizzen.cli.configuration import add_board_option, board_of, read_file
+from mizzen.cli.configuration import add_board_option, board_of
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import fields, read_size
+from mizzen.cli.logs import log_text
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
 
 SUMMARY = 'why firmware reports only "invoke failed": artifact, board, log'
-FROM_STDIN = "-"
 SHOWN_SIGHTINGS = 20
 _MARKS = {True: "holds", False: "FAILS", None: "not checked"}
 
@@ -125,7 +123,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         )
     artifact = None if options.artifact is None else _artifact(options)
     board = board_of(options)
-    log = "\n".join(_log(name) for name in options.log)
+    log = "\n".join(log_text(name) for name in options.log)
     with console.progress(f"examining {options.artifact or 'the log'}"):
         diagnosis = doctor(artifact, board, _firmware(options), log, options.status, options.qread)
     document = {
@@ -157,21 +155,6 @@ def _firmware(options: argparse.Namespace) -> Firmware:
         operators=None if named is None else tuple(part.strip() for part in named.split(",")),
         memory_mode=options.memory_mode,
     )
-
-
-def _log(name: str) -> str:
-    """Read a log. E475 for one that has no text at all."""
-    from mizzen.analysis.doctor.log import decode_log
-
-    data = sys.stdin.buffer.read() if name == FROM_STDIN else read_file(Path(name))
-    text = decode_log(data)
-    if not text.strip():
-        raise fail(
-            "E475",
-            f"a log must have text, and {name} has none",
-            help="give what the firmware wrote",
-        )
-    return text
 
 
 def _text(diagnosis: Diagnosis, console: Console) -> str:

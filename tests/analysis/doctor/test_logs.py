@@ -7,8 +7,9 @@ import pytest
 from mizzen.analysis.doctor import doctor
 from mizzen.analysis.doctor.causes import TEXTS as CAUSE_TEXTS
 from mizzen.analysis.doctor.causes import Cause
-from mizzen.analysis.doctor.log import KEPT_SIGHTINGS, LONGEST_LINE, read_log
+from mizzen.analysis.doctor.log import KEPT_SIGHTINGS, read_log
 from mizzen.analysis.doctor.messages import MESSAGES
+from mizzen.analysis.log_text import LONGEST_LINE
 
 from .logs import PASTED, RECORDED, TEXTS, PastedLog
 

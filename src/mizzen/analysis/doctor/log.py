@@ -6,8 +6,6 @@ the artifact.
 
 from __future__ import annotations
 
-import codecs
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,8 +22,8 @@ from mizzen.analysis.doctor.messages import (
     Source,
     readable,
 )
+from mizzen.analysis.log_text import lines_of
 
-LONGEST_LINE = 1000
 KEPT_SIGHTINGS = 3
 """Of one text: firmware that tries again writes it each time."""
 BEFORE_INVOKE = (
@@ -37,7 +35,6 @@ BEFORE_INVOKE = (
 )
 """What TensorFlow Lite Micro finds before it invokes the first operator."""
 _CODE = "code"
-_STEERING = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,38 +106,13 @@ class LogReading:
         return next((int(number) for number in numbers if number), None)
 
 
-def decode_log(data: bytes) -> str:
-    """Return the text of a log, whatever bytes are in it.
-
-    UTF-16, which PowerShell writes, is known by its byte order mark, or by zeros in every second
-    byte; all else is UTF-8.
-    """
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
-    begin = data[:LONGEST_LINE]
-    half = len(begin) // 2
-    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if begin[first::2].count(0) > half // 2 and begin[1 - first :: 2].count(0) <= half // 4:
-            return data.decode(encoding, "replace")
-    return data.decode("utf-8", "replace")
-
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-
-
 def read_log(text: str) -> LogReading:
     """Read a log: each line is compared with the table of texts."""
     sightings: list[Sighting] = []
     facts: dict[str, str] = {}
     seen: Counter[Message] = Counter()
     status = qread = None
-    for number, whole in enumerate(text.splitlines(), 1):
-        line = _STEERING.sub("", whole)[:LONGEST_LINE]
+    for number, line in lines_of(text):
         facts.update(_facts(line))
         if STATUS_LINE.search(line) and (word := STATUS_WORD.search(line)):
             status = int(word["word"], 16)
