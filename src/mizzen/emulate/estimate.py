@@ -8,8 +8,7 @@ memories are not in it.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mizzen.diagnostics import MizzenError
@@ -21,19 +20,9 @@ from mizzen.targets.ethos_u.judge.sim.operations import (
     Operation,
     Pooling,
 )
-from mizzen.targets.ethos_u.judge.timing import Timed, estimate
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Port
-from mizzen.targets.ethos_u.machine.counters import (
-    CYCLE,
-    DECODER_ACTIVE,
-    FIRST_READ,
-    FIRST_WRITTEN,
-    MAC_ACTIVE,
-    NPU_ACTIVE,
-    OUTPUT_ACTIVE,
-    SECOND_READ,
-    SECOND_WRITTEN,
-)
+from mizzen.targets.ethos_u.judge.timing import estimate, events_of
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.counters import CYCLE, MAC_ACTIVE
 from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
@@ -61,9 +50,6 @@ NO_CYCLES = Cycles()
 TimingModel = Callable[[Program], Cycles]
 """Says how long the NPU is busy with a program."""
 
-BEATS = {Port.AXI0: (FIRST_READ, FIRST_WRITTEN), Port.AXI1: (SECOND_READ, SECOND_WRITTEN)}
-"""The events that count a port's beats, read and written."""
-
 BRANCHES = "E677"
 """The code of a stream with branches, whose way nothing knows before it runs."""
 
@@ -81,32 +67,8 @@ def cycles_in(system: EthosUConfiguration, program: Program) -> Cycles:
         if error.diagnostic.code == BRANCHES:
             return NO_CYCLES
         raise
-    width = system.accelerator.traits.axi_bytes_per_cycle
-    total = round(sum(operation.cycles for operation in timed))
-    return Cycles(
-        total, {CYCLE: total, NPU_ACTIVE: total, **_at_work(timed), **_beats(timed, width)}
-    )
-
-
-def _at_work(timed: Sequence[Timed]) -> dict[int, int]:
-    """Return the cycles in which each unit is at work."""
-    stages = [operation.stages for operation in timed if operation.stages is not None]
-    return {
-        MAC_ACTIVE: math.ceil(sum(each.mac_cycles for each in stages)),
-        DECODER_ACTIVE: math.ceil(sum(each.decode_cycles for each in stages)),
-        OUTPUT_ACTIVE: math.ceil(sum(each.output_cycles for each in stages)),
-    }
-
-
-def _beats(timed: Sequence[Timed], beat_bytes: int) -> dict[int, int]:
-    """Return the beats on each port, each reader and writer of an operation by itself."""
-    beats: defaultdict[int, int] = defaultdict(int)
-    for operation in timed:
-        for use in operation.uses:
-            read, written = BEATS[use.bus.port]
-            beats[read] += math.ceil(use.read_bytes / beat_bytes)
-            beats[written] += math.ceil(use.written_bytes / beat_bytes)
-    return beats
+    events = events_of(timed, system.accelerator.traits.axi_bytes_per_cycle)
+    return Cycles(events[CYCLE], events)
 
 
 HOST_MULTIPLIES_PER_SECOND = 5e9
