@@ -368,6 +368,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.analysis.cost": (
         "mizzen.diagnostics",
+        "mizzen.boards",
         "mizzen.report",
         "mizzen.frontends.tflite",
         "mizzen.targets.ethos_u.machine",
@@ -516,6 +517,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.compiler.ethos_u.backend": (
         "mizzen.diagnostics",
+        "mizzen.analysis.cost",
+        "mizzen.boards",
         "mizzen.frontends.tflite",
         "mizzen.report",
         "mizzen.targets.bounds",

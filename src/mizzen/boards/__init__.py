@@ -9,15 +9,17 @@ same file, given by its path.
 It must not know compilers, artifacts, simulators or emulators: who needs a board asks for it.
 """
 
-from mizzen.boards.board import Board, MemoryKind, MemoryMode, Role, Sdk, UartKind
+from mizzen.boards.board import Board, Measured, MemoryKind, MemoryMode, Role, Sdk, UartKind
 from mizzen.boards.header import board_header
 from mizzen.boards.linker_script import linker_script
+from mizzen.boards.measured import measured_file
 from mizzen.boards.missing import missing_keys, require_registers
 from mizzen.boards.reading import board_names, find_board
 from mizzen.boards.sdk_header import sdk_header
 
 __all__ = [
     "Board",
+    "Measured",
     "MemoryKind",
     "MemoryMode",
     "Role",
@@ -27,6 +29,7 @@ __all__ = [
     "board_names",
     "find_board",
     "linker_script",
+    "measured_file",
     "missing_keys",
     "require_registers",
     "sdk_header",

@@ -269,6 +269,38 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredMemory:
+    """What was measured of a memory.
+
+    name             in `vela.ini`: Sram, Dram, OnChipFlash, OffChipFlash
+    bytes_per_cycle  at most, in a cycle of the NPU's clock; latencies are in such cycles
+    rate_error, latency_error  factors by which they may well be more or less; None for one that
+                     the counts did not tell, which is the system configuration's
+    """
+
+    name: str
+    bytes_per_cycle: float
+    read_latency_cycles: int
+    write_latency_cycles: int
+    rate_error: float | None = None
+    latency_error: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was measured of a board's memories, as one NPU of it sees them.
+
+    system_config  section of `vela.ini` that has all else of the memories
+    source         the log, and what was measured
+    """
+
+    accelerator: str
+    system_config: str
+    source: str
+    memories: tuple[MeasuredMemory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     """One board, as its file says it.
 
@@ -277,6 +309,7 @@ class Board:
     console  None where the file does not say: what firmware writes goes to the debugger
     sdk      the vendor's software, which firmware is built in; None where there is none
     page     how a network comes onto it; None where nobody wrote that
+    measured what the memories are like, as measured; None where nobody measured
     """
 
     name: str
@@ -291,6 +324,7 @@ class Board:
     ports: tuple[Ports, ...]
     sdk: Sdk | None = None
     page: Page | None = None
+    measured: Measured | None = None
 
     @property
     def npu(self) -> Npu:

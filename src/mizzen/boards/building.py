@@ -9,6 +9,8 @@ from mizzen.boards.board import (
     OF_MODE,
     Board,
     Cpu,
+    Measured,
+    MeasuredMemory,
     Memory,
     MemoryMode,
     Npu,
@@ -26,6 +28,7 @@ from mizzen.documents import Form, Syntax
 if TYPE_CHECKING:
     from mizzen.boards.file_format import (
         BoardKeys,
+        MeasuredKeys,
         MemoryKeys,
         ModeKeys,
         NpuKeys,
@@ -91,6 +94,7 @@ class _Building:
             sdk=keys.sdk and _sdk(keys.sdk),
             page=keys.page
             and Page(**{name: text.strip() for name, text in vars(keys.page).items()}),
+            measured=keys.measured and self._measured(keys.measured),
         )
 
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
@@ -138,6 +142,20 @@ class _Building:
             clock_hz=keys.clock_hz,
             driver=keys.driver,
         )
+
+    def _measured(self, keys: MeasuredKeys) -> Measured:
+        names = [memory.name for memory in keys.memory]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                raise self.wrong(f"measured.memory[{at}].name", "be there once", repr(name))
+        memories = (
+            MeasuredMemory(
+                each.name, each.bytes_per_cycle, each.read_latency_cycles,
+                each.write_latency_cycles, each.bytes_per_cycle_error, each.latency_error,
+            )
+            for each in keys.memory
+        )  # fmt: skip
+        return Measured(keys.accelerator, keys.system_config, keys.source, tuple(memories))
 
     def _mode(self, at: int, keys: ModeKeys) -> MemoryMode:
         places = self._places(f"memory_mode[{at}]", keys, OF_MODE)

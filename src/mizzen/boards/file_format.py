@@ -13,6 +13,7 @@ from mizzen.documents.model import (
     Entry,
     Identifier,
     Limits,
+    Line,
     Many,
     Must,
     Section,
@@ -49,6 +50,7 @@ Url = Annotated[
     Limits(pattern=r"https://[A-Za-z0-9._/-]+", max_length=200),
     Must("be an address of https"),
 ]
+Factor = Annotated[float, Limits(ge=1, le=1e6)]
 Product = Literal["ethos-u55", "ethos-u65", "ethos-u85"]
 
 
@@ -166,6 +168,26 @@ class PortsKeys(Section):
     attributes: Four[Annotated[int, Limits(ge=0, le=127)]] | None = None
 
 
+class MeasuredMemoryKeys(Section):
+    """What was measured of a memory."""
+
+    name: Literal["Sram", "Dram", "OnChipFlash", "OffChipFlash"]
+    bytes_per_cycle: Annotated[float, Limits(gt=0, le=1024)]
+    read_latency_cycles: Annotated[int, Limits(ge=0, le=100_000)]
+    write_latency_cycles: Annotated[int, Limits(ge=0, le=100_000)]
+    bytes_per_cycle_error: Factor | None = None
+    latency_error: Factor | None = None
+
+
+class MeasuredKeys(Section):
+    """What was measured of the memories, as the NPU sees them."""
+
+    accelerator: Word
+    system_config: Word
+    source: Line
+    memory: Some[MeasuredMemoryKeys]
+
+
 class BoardKeys(Section):
     """A board's file, with what it inherits."""
 
@@ -182,3 +204,4 @@ class BoardKeys(Section):
     ports: Many[PortsKeys] = ()
     sdk: SdkKeys | None = None
     page: PageKeys | None = None
+    measured: MeasuredKeys | None = None

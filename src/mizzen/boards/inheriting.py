@@ -1,8 +1,8 @@
 """What a board's file takes over from another one, as `vela.ini` sections do.
 
-A table replaces the keys that it has. Of tables in lists, one with the same name (a memory, a
-timing adapter), product (ports) or a memory mode in common replaces the keys of the other board's,
-and others come after them.
+A table replaces the keys that it has; what was measured is replaced whole. Of tables in lists, one
+with the same name (a memory, a timing adapter), product (ports) or a memory mode in common replaces
+the keys of the other board's, and others come after them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import cast
 from mizzen.diagnostics import fail
 
 INHERITS = "inherits"
+WHOLE = "measured"
+"""A table whose keys are of one measurement."""
 KEYS = {
     "memory": "name",
     "timing_adapter": "name",
@@ -40,7 +42,7 @@ def inherited(file: str, own: Contents, parent: Callable[[str], Contents]) -> di
 
 
 def _over(key: str, before: object, value: object) -> object:
-    if isinstance(before, dict) and isinstance(value, dict):
+    if key != WHOLE and isinstance(before, dict) and isinstance(value, dict):
         return {**cast("Contents", before), **cast("Contents", value)}
     if key in KEYS and isinstance(before, list) and isinstance(value, list):
         return _rows_over(KEYS[key], cast("list[object]", before), cast("list[object]", value))

@@ -100,6 +100,15 @@ KEYS = (
     Key("page", "driver", "how the NPU is started", "Markdown"),
     Key("page", "measure", "how to measure", "Markdown"),
     Key("page", "tried", "how far this was followed", "Markdown"),
+    Key("measured", "accelerator", "the NPU that counted", "as ethos-u55-128"),
+    Key("measured", "system_config", "section of vela.ini with all else", "name of a section"),
+    Key("measured", "source", "the log, and what was counted", "text"),
+    Key("measured.memory", "name", "a memory", "as vela.ini names it: Sram, Dram"),
+    Key("measured.memory", "bytes_per_cycle", "its rate", "bytes in a cycle of the NPU"),
+    Key("measured.memory", "read_latency_cycles", "latency of reads", "cycles of the NPU"),
+    Key("measured.memory", "write_latency_cycles", "latency of writes", "cycles of the NPU"),
+    Key("measured.memory", "bytes_per_cycle_error", "how far its rate may be off", "factor from 1"),
+    Key("measured.memory", "latency_error", "the same of latencies", "factor from 1"),
 )
 
 

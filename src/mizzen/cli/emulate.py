@@ -150,6 +150,7 @@ def _firmware(
     """Return firmware, by path or made of an artifact, the accelerator, what times its streams,
     and what is doubtful.
     """
+    from mizzen.analysis.cost.measured import in_measured
     from mizzen.analysis.cost.reporting import configuration_of
     from mizzen.compiler.board import own_accelerator
     from mizzen.emulate.estimate import cycles_in, stream_estimate
@@ -172,6 +173,8 @@ def _firmware(
     made = runner(artifact, board, inputs)
     accelerator = options.accelerator_config or artifact.accelerator or own_accelerator(board)
     system = configuration_of(artifact, None)
+    if system is not None:
+        system = in_measured(system, board)
     timing = stream_estimate if system is None else partial(cycles_in, system)
     return made, accelerator, timing, (*artifact.doubts, *nothing_for_npu(artifact))
 

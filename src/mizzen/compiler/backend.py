@@ -82,6 +82,10 @@ class Backend(ABC, Generic[C]):
         proof  how much is proved of each region's code by whoever places them
         """
 
+    def on_measured(self, configuration: C, board: Board) -> C:
+        """Return a configuration with what was measured of a board, where the family takes it."""
+        return configuration
+
     def configuration_lines(self, configuration: C) -> Iterable[ConfigurationLine]:
         """Say which configuration is in force, and what of it is a default."""
         yield ConfigurationLine("accelerator", str(configuration.as_dict()["accelerator"]))
@@ -234,12 +238,13 @@ def resolve_target(options: CompileOptions) -> ResolvedTarget:
 
 def _on_board(options: CompileOptions, name: str) -> ResolvedTarget:
     from mizzen.boards import find_board
-    from mizzen.compiler.board import on_board, with_memories
+    from mizzen.compiler.board import as_measured, on_board, with_memories
 
     board = find_board(name)
     asked = on_board(options, board)
     backend = backend_for(asked.accelerator_name)
     bundled = replace(asked, config=None, system_config=None, memory_mode=None)
     mode = backend.resolve(bundled).as_dict().get("memory_mode")
-    resolved = backend.resolve(with_memories(asked, board, mode))
+    resolved = backend.resolve(with_memories(as_measured(asked, board), board, mode))
+    resolved = backend.on_measured(resolved, board)
     return ResolvedTarget(backend, resolved, asked.proof, checked(asked.shapes), board)

@@ -54,6 +54,18 @@ def with_memories(options: CompileOptions, board: Board, default_mode: object) -
     return replace(options, arena_cache_size=fast.size_bytes)
 
 
+def as_measured(options: CompileOptions, board: Board) -> CompileOptions:
+    """Return the options with the system configuration that a board was measured beside.
+
+    One that is asked for stays, and so does that of another NPU.
+    """
+    measured = board.measured
+    own = options.config is not None or options.system_config is not None
+    if measured is None or own or options.accelerator_name != measured.accelerator:
+        return options
+    return replace(options, system_config=measured.system_config)
+
+
 def own_accelerator(board: Board) -> str:
     """Return the NPU of a board that says which it has, else one of a product that it may have."""
     if not board.accelerators and board.npu.has(DEFAULT_ACCELERATOR):

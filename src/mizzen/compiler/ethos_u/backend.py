@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mizzen.analysis.cost.measured import SETTING, in_measured
 from mizzen.compiler.backend import Backend
 from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
@@ -21,6 +22,7 @@ from mizzen.targets.ethos_u.machine.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+    from mizzen.boards import Board
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.report import CompileReport
     from mizzen.targets.bounds import Bound
@@ -33,6 +35,7 @@ SHOWN_SETTINGS = (
     ("system_config", "system"),
     ("memory_mode", "memory mode"),
     (CACHE, "arena cache"),
+    (SETTING, "measured"),
     *((name, name) for name in CHANGES),
 )
 
@@ -73,12 +76,16 @@ class EthosU(Backend[EthosUConfiguration]):
             ignore_ops=options.ignore_ops,
         )
 
+    def on_measured(self, configuration: EthosUConfiguration, board: Board) -> EthosUConfiguration:
+        """Return one with the memories of a board as measured."""
+        return in_measured(configuration, board)
+
     def for_one_layer(self, configuration: EthosUConfiguration) -> EthosUConfiguration:
         """Return one with maps in SRAM: a network's first and last maps lie where its arena is."""
         if not configuration.mode.spills:
             return configuration
         try:
-            return resolve(
+            alone = resolve(
                 configuration.accelerator.name,
                 config=configuration.files,
                 system_config=configuration.system.name,
@@ -86,6 +93,7 @@ class EthosU(Backend[EthosUConfiguration]):
                 optimise=configuration.optimise.value,
                 ignore_ops=configuration.ignore_ops,
             )
+            return replace(alone, system=configuration.system)
         except MizzenError:  # the user's own file has no such mode
             return configuration
 

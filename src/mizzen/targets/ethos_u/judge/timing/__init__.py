@@ -11,8 +11,8 @@ row of a table with its source; none is fitted to a measurement of a network.
 
 from mizzen.targets.ethos_u.judge.timing.buses import Held
 from mizzen.targets.ethos_u.judge.timing.estimate import cycles_of, estimate, steps_of
-from mizzen.targets.ethos_u.judge.timing.rates import INPUT_DEPTH
 from mizzen.targets.ethos_u.judge.timing.events import events_of
+from mizzen.targets.ethos_u.judge.timing.rates import INPUT_DEPTH
 from mizzen.targets.ethos_u.judge.timing.stages import Cause
 from mizzen.targets.ethos_u.judge.timing.timeline import Timed
 from mizzen.targets.ethos_u.judge.timing.work import KernelWork, Step, TransferWork, WorkKind
