@@ -97,6 +97,9 @@ QUICK: dict[str, Case] = {
         {"programs": (0, 1), "silent_differences": NONE, "raw_exceptions": NONE},
     ),
     "report": Case("--json", {"report_bytes": (50_000, 1_000_000), "report_seconds": SOME}, (VWW,)),
+    "mutations_streams": Case(
+        "--count 60 --json", {"mutated_streams": (60, 60), "exceptions": NONE, "hangs": NONE}
+    ),
     "weight_streams": Case(f"--on {U55} --json", {"bytes_ratio": (0.8, 1.0)}, ("ad01_int8",)),
     "vela_forms": Case("--smallest --json", {"cells": (3, 3), "equal": (3, 3)}),
 }  # fmt: skip

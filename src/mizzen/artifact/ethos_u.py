@@ -141,6 +141,10 @@ class EthosUPrograms(NpuFamily):
 
         return Simulator(program)
 
+    def seconds(self, simulator: Simulator) -> float:
+        """Return about how long a host takes for one inference."""
+        return simulator.plan.seconds
+
     def watched(self, simulator: Simulator, offsets_bytes: Collection[int]) -> WatchedStream:
         """Return a simulator of the same plan that shows what some commands write."""
         from mizzen.targets.ethos_u.judge.sim.watch import Watch

@@ -300,6 +300,10 @@ class NpuFamily(ABC):
         """Take a program apart to look at it. E679 without a listing."""
         raise self._without("a listing of its programs")
 
+    def seconds(self, simulator: Any) -> float:
+        """Return about how long a host takes for one inference; 0 where that is not known."""
+        return 0.0
+
     def _without(self, what: str) -> MizzenError:
         return fail(
             NOT_THERE,

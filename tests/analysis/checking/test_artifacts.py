@@ -12,9 +12,10 @@ import pytest
 
 import mizzen
 from mizzen.analysis.checking.artifacts import ArtifactCheck, StepCheck, check_artifact
-from mizzen.artifact.loading import artifact_of
+from mizzen.artifact.loading import artifact_of, load_stream
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
+from mizzen.targets.ethos_u.machine import commands
 from mizzen.targets.ethos_u.vela.raw import raw
 
 Words = npt.NDArray[np.uint32]
@@ -130,3 +131,69 @@ def test_weights_that_cannot_be_decoded(repository: Path) -> None:
     assert [row.code for row in found.findings] == ["E624"]
     with pytest.raises(MizzenError, match="E624"):
         artifact.run(np.zeros((1, 8, 8, 1), np.int8))
+
+
+SIDE, KERNEL = 2048, 300
+"""Of a mean that a host takes minutes for; each of its numbers is possible."""
+
+
+def slow_stream() -> bytes:
+    """The commands of one pooling, for U65."""
+    known = commands.instruction_set(commands.Arch.U65)
+    wide = SIDE + KERNEL - 1
+    given: dict[str, dict[str, int]] = {
+        name: {} for name in (
+            *(f"SET_IFM_PAD_{side}" for side in ("TOP", "LEFT", "RIGHT", "BOTTOM")),
+            *(f"SET_{prefix}_BASE{tile}" for prefix in ("IFM", "OFM") for tile in range(4)),
+            "SET_IFM_ZERO_POINT", "SET_OFM_ZERO_POINT", "SET_IFM_UPSCALE",
+            "SET_ACC_FORMAT", "SET_ACTIVATION", "SET_ACTIVATION_MIN", "SET_BLOCKDEP",
+        )
+    }  # fmt: skip
+    for prefix, width in (("IFM", wide), ("OFM", SIDE)):
+        given |= {
+            f"SET_{prefix}_REGION": {"region": 1},
+            f"SET_{prefix}_PRECISION": {"scale_mode": int(prefix == "OFM")},
+            f"SET_{prefix}_DEPTH_M1": {"depth": 1},
+            f"SET_{prefix}_HEIGHT0_M1": {"height": width},
+            f"SET_{prefix}_HEIGHT1_M1": {"height": width},
+            f"SET_{prefix}_WIDTH0_M1": {"width": width},
+            f"SET_{prefix}_STRIDE_X": {"stride": 1},
+            f"SET_{prefix}_STRIDE_Y": {"stride": width},
+            f"SET_{prefix}_STRIDE_C": {"stride": 1},
+        }
+    given |= {
+        "SET_OFM_BASE0": {"address": wide * wide},
+        "SET_OFM_HEIGHT_M1": {"height": SIDE},
+        "SET_OFM_WIDTH_M1": {"width": SIDE},
+        "SET_KERNEL_HEIGHT_M1": {"height": KERNEL},
+        "SET_KERNEL_WIDTH_M1": {"width": KERNEL},
+        "SET_KERNEL_STRIDE": {"stride_x": 1, "stride_y": 1},
+        "SET_OFM_SCALE": {"scale": 1},
+        "SET_ACTIVATION_MAX": {"clip_boundary": 255},
+        "SET_OFM_BLK_HEIGHT_M1": {"height": 16},
+        "SET_OFM_BLK_WIDTH_M1": {"width": 16},
+        "SET_OFM_BLK_DEPTH_M1": {"depth": 8},
+        "SET_IFM_IB_END": {"ib_end": 20},
+        "SET_AB_START": {"ab_start": 20},
+        "OP_POOL": {"pooling_mode": 1},
+        "OP_STOP": {"mask": 0xFFFF},
+    }
+    made = [
+        known[name](**{each.name: values.get(each.name, max(0, each.minimum))
+                       for each in known[name].fields})
+        for name, values in given.items()
+    ]  # fmt: skip
+    return commands.encode(made, commands.Arch.U65).tobytes()
+
+
+def test_what_would_take_minutes_is_read_and_not_inferred(tmp_path: Path) -> None:
+    path = tmp_path / "slow.bin"
+    path.write_bytes(slow_stream())
+    found = check_artifact(load_stream(path, "ethos-u65-256", {1: bytes(1 << 24)}))
+    assert found.inferences == 0
+    assert found.fault is None
+    assert [doubt.code for doubt in found.doubts] == ["W345"]
+    assert found.doubts[0].message == (
+        "an artifact is inferred where one inference takes a host 45 s at most; slow.bin would "
+        "take about 1,258 s, and was only read"
+    )

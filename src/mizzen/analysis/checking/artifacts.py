@@ -30,6 +30,12 @@ INDEX_BYTES = 4
 INPUTS_FOR_ONE = 4
 """Inputs for one of a proof: a wrong number shows with any, an overflow with some."""
 
+MOST_SECONDS_FOR_SEVERAL = 10.0
+"""About how long a host may take for all inferences: of slow artifacts fewer are made."""
+
+MOST_SECONDS_FOR_ONE = 45.0
+"""About how long a host may take for a single one; an artifact that needs more is not inferred."""
+
 NOT_KNOWN = (
     "weights, scales and tables against the network (compare MODEL --artifact)",
     "overflow on other inputs (run)",
@@ -115,7 +121,11 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         return ArtifactCheck(steps, doubts=notes)
     count, fault, at_ends = 0, None, None
     for part in artifact.subgraphs:
-        inputs = inputs_for(part)
+        seconds = _seconds(part)
+        if seconds > MOST_SECONDS_FOR_ONE:
+            notes = (*notes, _too_slow(part, seconds))
+            continue
+        inputs = inputs_for(part, max(1, int(MOST_SECONDS_FOR_SEVERAL / max(seconds, 1e-9))))
         inferences = len(inputs[0]) if inputs else 1
         extreme = [index for index in range(inferences) if is_extreme(index)]
         usual = [index for index in range(inferences) if not is_extreme(index)]
@@ -124,7 +134,8 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         if extreme and not fault:
             at_ends = at_ends or _fault(part, [array[extreme] for array in inputs])
     doubts = () if at_ends is None or fault is not None else (_doubt(at_ends),)
-    examples = () if fault is not None else tuple(_findings_of_examples(artifact))
+    runs = fault is None and count > 0
+    examples = tuple(_findings_of_examples(artifact)) if runs else ()
     return ArtifactCheck(steps, count, fault, (*notes, *doubts), examples)
 
 
@@ -171,12 +182,29 @@ def _checks(artifact: Artifact) -> Iterator[StepCheck]:
             yield StepCheck(place, report, tuple(report.diagnostics), artifact.title)
 
 
-def inputs_for(artifact: Artifact) -> list[Array]:
-    """Return inputs that tell, `[count, *shape]` each; four times what a proof takes."""
+def _seconds(artifact: Artifact) -> float:
+    """Return about how long a host takes for the NPU's part of one inference."""
+    steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
+    return sum(step.family.seconds(step.simulator) for step in steps)
+
+
+def _too_slow(artifact: Artifact, seconds: float) -> Diagnostic:
+    return Diagnostic(
+        "W345",
+        f"an artifact is inferred where one inference takes a host {MOST_SECONDS_FOR_ONE:.0f} s at "
+        f"most; {artifact.name} would take about {seconds:,.0f} s, and was only read",
+        Severity.WARNING,
+        help="mizzen run infers it, however long that takes; where the network should be quick, a "
+        "size in the stream is wrong: mizzen inspect --listing",
+    )
+
+
+def inputs_for(artifact: Artifact, most: int) -> list[Array]:
+    """Return inputs that tell, `[count, *shape]` each: four times what a proof takes, or `most`."""
     edge = sum(info.size_bytes for info in (*artifact.inputs, *artifact.outputs))
     arena = artifact.contents.arena
     used = edge if arena is None else sum(arena.block_bytes.values())
-    count = INPUTS_FOR_ONE * ProofOptions().inputs_for(used)
+    count = min(most, INPUTS_FOR_ONE * ProofOptions().inputs_for(used))
     return stimuli([_stimulus(info) for info in artifact.inputs], count, SEED)
 
 

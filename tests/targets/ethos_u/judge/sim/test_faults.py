@@ -153,8 +153,10 @@ def test_a_huge_map() -> None:
     changes = {
         "SET_OFM_HEIGHT_M1": {"height": 65536},
         "SET_OFM_WIDTH_M1": {"width": 65536},
-        "SET_OFM_STRIDE_Y": {"stride": 0},
-        "SET_OFM_STRIDE_X": {"stride": 0},
+        "SET_OFM_HEIGHT0_M1": {"height": 65536},
+        "SET_OFM_WIDTH0_M1": {"width": 65536},
+        "SET_OFM_STRIDE_Y": {"stride": 65536 * SHAPE[2]},
+        "SET_OFM_STRIDE_X": {"stride": SHAPE[2]},
     }
     message = fault(pooling_program(**changes))
     assert "a feature map must have at most 1073741824 bytes, not 17179869184" in message

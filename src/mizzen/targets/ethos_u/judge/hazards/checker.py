@@ -18,7 +18,7 @@ from mizzen.diagnostics import Diagnostic
 from mizzen.targets.ethos_u.judge.hazards.contents import Contents, Ranges, Surroundings
 from mizzen.targets.ethos_u.judge.hazards.findings import Finding, Misfit, Order, Race, span_of
 from mizzen.targets.ethos_u.judge.hazards.fit_u85 import misfits_u85
-from mizzen.targets.ethos_u.judge.hazards.inplace import overwritten
+from mizzen.targets.ethos_u.judge.hazards.inplace import Patience, overwritten
 from mizzen.targets.ethos_u.judge.hazards.intervals import EMPTY, Intervals
 from mizzen.targets.ethos_u.judge.hazards.maps import (
     INTERNAL,
@@ -81,7 +81,8 @@ def find_hazards(program: Program, around: Surroundings | None = None) -> Hazard
     around  what other programs leave in its memory and find there; None if it is alone
 
     Raises E604 and E605 for a payload that names no accelerator, E5xx for a stream that cannot be
-    decoded, E611 and E613 for operations that cannot be resolved, E677 for a stream with branches.
+    decoded, E611 and E613 for operations that cannot be resolved, E677 for a stream with branches,
+    E645 where more blocks write over what they read than can be looked at.
     """
     accelerator = accelerator_of(program.hardware)
     checker = _Checker(program, accelerator, around)
@@ -106,6 +107,7 @@ class _Checker:
         self._transfers: list[Transfer] = []
         self._before: Entry = []
         self._goes_on = False
+        self._patience = Patience()
         self.operations = 0
 
     def run(self) -> Iterator[Finding]:
@@ -148,7 +150,7 @@ class _Checker:
         guard = max(self._kernels[-1][0], kernel, key=lambda one: one.blockdep)
         for earlier in self._before:
             yield from _overtakes(earlier, kernel, guard)
-        yield from _overwrites(self._kernels[-1], kernel)
+        yield from _overwrites(self._kernels[-1], kernel, self._patience)
         yield from _collides(kernel)
 
     def _misfits(self, kernel: Kernel) -> Iterator[str]:
@@ -240,8 +242,8 @@ def _overlap(first: Kernel, second: Kernel, read: Access, depth: int) -> tuple[i
     return safe, shared
 
 
-def _overwrites(entry: Entry, writer: Kernel) -> Iterator[Race]:
-    for reader, item, bytes_ in overwritten(entry, writer):
+def _overwrites(entry: Entry, writer: Kernel, patience: Patience) -> Iterator[Race]:
+    for reader, item, bytes_ in overwritten(entry, writer, patience):
         span = span_of(item.map.place, bytes_)
         fix = "write elsewhere: no wait orders the blocks of an operation or a chain"
         yield Race(Order.WRITE_AFTER_READ, reader, item.what, writer, "OFM", span, fix)

@@ -49,6 +49,7 @@ from mizzen.targets.ethos_u.judge.sim.registers_u55 import RegistersU55
 from mizzen.targets.ethos_u.judge.sim.registers_u85 import RegistersU85
 from mizzen.targets.ethos_u.judge.sim.resize_kernel import ResizeKernel
 from mizzen.targets.ethos_u.judge.sim.weights import Weights
+from mizzen.targets.ethos_u.judge.sim.work import require_sense
 from mizzen.targets.ethos_u.judge.sim.written_weights import WrittenWeightsKernel
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.program import Program
@@ -120,6 +121,8 @@ class Plan:
     used_bytes: dict[int, int] = field(default_factory=dict[int, int])
     """Up to where commands access each region; a program may declare far more."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    seconds: float = 0.0
+    """About how long a host takes for one inference."""
 
 
 def plan(program: Program, hardware: Hardware) -> Plan:
@@ -168,6 +171,7 @@ class _Planner:
         )
 
     def _add(self, operation: Operation) -> None:
+        self._result.seconds += require_sense(operation).seconds
         if kernel := self._kernel(operation):
             self._result.steps.append(Step(operation, kernel))
         for diagnostic in inferred(operation, self._hardware.arch):
