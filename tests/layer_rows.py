@@ -615,7 +615,11 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.checking.budget",
     ),
     "mizzen.analysis.log_text": (),
-    "mizzen.analysis.measurement": ("mizzen.analysis.log_text",),
+    "mizzen.analysis.measurement": (
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.judge.timing",
+        "mizzen.analysis.log_text",
+    ),
     "mizzen.analysis.doctor": (
         "mizzen.analysis.log_text",
         "mizzen.boards",
