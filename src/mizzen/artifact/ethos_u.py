@@ -31,6 +31,7 @@ from mizzen.artifact.program import (
     NpuFamily,
     ProgramView,
     Surroundings,
+    TracedOperation,
 )
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity, fail
 from mizzen.flatbuffer.memory_plan import (
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
     from mizzen.targets.ethos_u.judge.sim.watch import Watch
 
 MEMORY_INPUTS = FAMILY.memory_inputs
+
+STOP_WORD = 0xFFFF0000
+"""OP_STOP, whose interrupt has every bit."""
 
 _PAYLOAD, _READ_ONLY, _SCRATCH, _SCRATCH_FAST = range(4)
 _RULE = "Vela 5.2, tflite_writer.py"
@@ -157,6 +161,17 @@ class EthosUPrograms(NpuFamily):
         from mizzen.targets.ethos_u.judge.sim.constants import constants_of
 
         return constants_of(simulator.program, simulator.plan)
+
+    def traced(self, simulator: Simulator) -> Iterator[TracedOperation]:
+        """Yield operations with who made what they take, the end of the program last."""
+        from mizzen.artifact.ethos_u_trace import traced
+
+        return traced(simulator.program, simulator.plan)
+
+    def before(self, program: Program, offset_bytes: int) -> Program:
+        """Return a program that stops where a command was."""
+        words = program.words[: offset_bytes // 4]
+        return replace(program, words=np.append(words, np.uint32(STOP_WORD)))
 
     def hazards(self, program: Program, around: Surroundings | None = None) -> HazardReport:
         """Find accesses that no wait and no block dependency orders."""

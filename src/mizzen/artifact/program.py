@@ -7,9 +7,12 @@ program asks its family, never which NPU it is for; nothing here can compile.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from mizzen.artifact.arena import Span
 from mizzen.artifact.interface import Array, Origins, Variable
@@ -87,6 +90,59 @@ class Watched(Protocol):
     def maps(self) -> Mapping[int, Array]:
         """Feature maps ``[batch, H, W, C]`` by byte offset of the command that wrote them."""
         ...
+
+
+NOBODY, CONSTANT, INPUT = -1, -2, -3
+"""Who made a byte that no operation did: nobody, the compiler, or input k as ``INPUT - k``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where a map lies: from its first byte to after its last, and how many of them are its own."""
+
+    region: int
+    start: int
+    stop: int
+    own_bytes: int
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether all bytes between its ends are its own, each once."""
+        return self.stop - self.start == self.own_bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """An operand, element by element: who made its first byte, and which byte that is of theirs.
+
+    makers  indices of operations, or `NOBODY`, `CONSTANT`, `INPUT - k`
+    places  bytes from the start of what the maker wrote, in the order of its elements
+    """
+
+    makers: npt.NDArray[np.int32]
+    places: npt.NDArray[np.int64]
+    extent: Extent | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TracedOperation:
+    """An operation of a program, where what it takes comes from, and where its result goes.
+
+    index  among all operations of the stream, transfers included; -1 for the end of the program,
+           which takes its outputs
+    kind   its command
+    settings  what it takes from registers, wherever its command lies; to be compared
+    passed    operations whose results are handed to it inside the NPU
+    gives     None for what writes no feature map
+    """
+
+    index: int
+    offset_bytes: int
+    kind: str
+    settings: object
+    takes: tuple[Taken, ...]
+    passed: tuple[int, ...] = ()
+    gives: Extent | None = None
 
 
 class HazardReport(Protocol):
@@ -281,6 +337,14 @@ class NpuFamily(ABC):
         operation takes them, decoded; `SETTINGS` are the numbers of the command itself.
         """
         return {}
+
+    def traced(self, simulator: Any) -> Iterator[TracedOperation]:
+        """Yield a program's operations with who made what they take; none where nothing says so."""
+        return iter(())
+
+    def before(self, program: Any, offset_bytes: int) -> Any | None:
+        """Return a program up to a command; None where programs cannot be cut."""
+        return None
 
     def arena_offsets(self, model: Model) -> Mapping[int, int]:
         """Return the byte offset of each tensor in the arena; none without a plan of it.

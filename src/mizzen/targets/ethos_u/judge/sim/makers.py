@@ -8,6 +8,7 @@ name of its maker in the place of each byte.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -39,14 +40,30 @@ PLACE_BITS = 40
 CONSTANT, INPUT = 1 << 63, 1 << 62
 """Marks of bytes that no operation makes: constants, which are called by their values; inputs."""
 
+NO_NAMES = np.zeros(0, np.uint64)
+
 NAME_BYTES = np.dtype(np.uint64).itemsize
 
 
-def makers_of(program: Program, plan: Plan) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
-    """Return, by the byte offset of each operation's command, a digest of what each operand is.
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """An operation, and the name of every byte that it takes.
 
-    Transfers only move names. A chain buffer holds what the operation before wrote: it is checked
-    where the stream is planned.
+    operation None for the end of the program, which takes its outputs
+    number    by which it names what it writes; 0 for transfers, which only move names
+    takes     names of the feature maps that it computes with, `[H, W, bytes]`, then those of its
+              written weights, or of what a transfer by indices may take, `[bytes]`
+    """
+
+    operation: Operation | None
+    number: int
+    takes: tuple[Names, ...]
+
+
+def named(program: Program, plan: Plan) -> Iterator[Named]:
+    """Go through a stream with the name of its maker in the place of each byte.
+
+    A chain buffer holds what the operation before wrote: it is checked where the stream is planned.
     """
     memory = _NamedBytes(program, plan)
     number = 0
@@ -54,13 +71,21 @@ def makers_of(program: Program, plan: Plan) -> Iterator[tuple[int, npt.NDArray[n
         operation = step.operation
         if isinstance(operation, Dma) and operation.indices is None:
             memory.move(operation)
+            yield Named(operation, 0, ())
             continue
         number += 1
-        offset = 4 * (operation.where.origin.command or 0)
-        digests = [_digest(names) for names in memory.read(operation, offset in plan.encoded)]
-        if digests:
-            yield offset, np.array(digests, np.int64)
+        encoded = 4 * (operation.where.origin.command or 0) in plan.encoded
+        yield Named(operation, number, tuple(memory.read(operation, encoded)))
         memory.write(operation, number)
+    yield Named(None, 0, tuple(memory.of_outputs(program)))
+
+
+def makers_of(program: Program, plan: Plan) -> Iterator[tuple[int, npt.NDArray[np.int64]]]:
+    """Return, by the byte offset of each operation's command, a digest of what each operand is."""
+    for each in named(program, plan):
+        if each.operation is not None and each.takes:
+            digests = [_digest(names) for names in each.takes]
+            yield 4 * (each.operation.where.origin.command or 0), np.array(digests, np.int64)
 
 
 def operands_of(operation: Operation) -> list[FeatureMap]:
@@ -98,6 +123,14 @@ class _NamedBytes:
             if names is not None:
                 held = names[tensor.offset : tensor.offset + tensor.size_bytes]
                 held[...] = _named(INPUT | place << PLACE_BITS, len(held))
+
+    def of_outputs(self, program: Program) -> Iterator[Names]:
+        """Return the names of the bytes of each output; what no command reaches has none."""
+        for tensor in program.outputs:
+            names = np.zeros(tensor.size_bytes, np.uint64)
+            held = self._names.get(tensor.region, NO_NAMES)[tensor.offset :][: len(names)]
+            names[: len(held)] = held
+            yield names
 
     def read(self, operation: Operation, has_constant_weights: bool) -> Iterator[Names]:
         """Return the names of what an operation takes, map by map, in the order of its elements."""

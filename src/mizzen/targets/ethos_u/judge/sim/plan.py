@@ -112,6 +112,8 @@ class Plan:
     """A program's steps in order, and what there is to say about it."""
 
     steps: list[Step] = field(default_factory=list[Step])
+    loads: list[Dma] = field(default_factory=list[Dma])
+    """Transfers into the NPU's own memory, which are no steps: what takes a table has it."""
     encoded: dict[int, Encoded] = field(default_factory=dict[int, Encoded])
     """Constants of convolutions, by the byte offset of their command in the stream."""
     tables: dict[int, Bytes] = field(default_factory=dict[int, Bytes])
@@ -364,7 +366,11 @@ class _Planner:
         """Decode every distinct stream once, and give each convolution its weights."""
         standard = [op for op in self._convolutions if not op.operation.layout.is_fast]
         needed = list(dict.fromkeys(data for op in standard for data in op.streams))
-        decoded = dict(zip(needed, decoding.decode(needed), strict=True))
+        try:
+            decoded = dict(zip(needed, decoding.decode(needed), strict=True))
+        except MizzenError:
+            _locate(standard)
+            raise
         arranged: dict[object, Weights] = {}
         for pending in self._convolutions:
             op = pending.operation
@@ -407,6 +413,7 @@ class _Planner:
             else:
                 self._known.write(destination, to, data)
         if destination == INTERNAL:
+            self._result.loads.append(op)
             return None
         if source == INTERNAL:
             raise fail(
@@ -445,6 +452,15 @@ class _Planner:
 
     def _layout_of(self, region: int) -> Layout:
         return self._shared if region == INTERNAL else self._layout
+
+
+def _locate(convolutions: Sequence[_PendingKernel]) -> None:
+    """Raise the error of weights that cannot be decoded where the first convolution has such."""
+    for pending in convolutions:
+        try:
+            decoding.decode(list(pending.streams))
+        except MizzenError as error:
+            raise _at(error, pending.operation.where) from None
 
 
 def _place(end: DmaEnd) -> int:

@@ -1,0 +1,156 @@
+"""NPU operators of an artifact, executed operation by operation on what each has to be given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mizzen.analysis.comparison.recognising import Library, Part
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.execution import KeptState
+from mizzen.artifact.interface import Array, Values
+from mizzen.artifact.program import INPUT, TracedOperation
+from mizzen.artifact.steps import HostSide, NpuStep
+from mizzen.diagnostics import Diagnostic, MizzenError
+
+END = -1
+"""Index of the end of a program, which takes its outputs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Executed:
+    """An operation, and what it wrote.
+
+    map    `[N, H, W, C]`; None of what writes no feature map
+    parts  what of the network's tensors that is; nothing for what is in no tensor
+    """
+
+    trace: TracedOperation
+    map: Array | None
+    parts: tuple[Part, ...]
+
+    @property
+    def index(self) -> int:
+        """Its index among the operations of the stream."""
+        return self.trace.index
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it wrote what is in the network."""
+        return bool(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """An operation that cannot be executed, and why."""
+
+    index: int
+    offset_bytes: int
+    kind: str
+    fault: Diagnostic
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """The operations of a program in their order, and the end of it, which takes its outputs.
+
+    inputs  what of the network's tensors each input is
+    stopped what stops the program; then there are the operations before it alone
+    """
+
+    operations: tuple[Executed, ...]
+    end: TracedOperation
+    inputs: tuple[Part | None, ...]
+    stopped: Stop | None = None
+
+    @cached_property
+    def by_index(self) -> dict[int, Executed]:
+        """Operations by their index."""
+        return {each.index: each for each in self.operations}
+
+    def part_of(self, maker: int) -> tuple[Part, ...]:
+        """Return what of the network's tensors a maker of bytes made."""
+        if maker <= INPUT:
+            part = self.inputs[INPUT - maker]
+            return () if part is None else (part,)
+        executed = self.by_index.get(maker)
+        return () if executed is None else executed.parts
+
+
+class Isolated(KeptState):
+    """State of a row of inferences, in which each NPU operator is given what is right.
+
+    So one that is wrong does not spoil those after it.
+
+    right  what the artifact's tensors must hold in this inference, as far as that is known
+    """
+
+    def __init__(self, artifact: Artifact, library: Library) -> None:
+        super().__init__()
+        steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
+        self._places = {id(step): place for place, step in enumerate(steps)}
+        self.library = library
+        self.right: Mapping[int, Array] = {}
+        self.executions: dict[int, Execution] = {}
+
+    def infer(self, step: NpuStep | HostSide, values: Values, batch: int) -> None:
+        """Compute a step. Raises what stops one, once its operations are seen that are not."""
+        if not isinstance(step, NpuStep):
+            step.run(values, batch)
+            return
+        values.update((index, self.right[index]) for index in step.inputs if index in self.right)
+        given = {index: np.array(values[index]) for index in step.inputs}
+        place = self._places[id(step)]
+        try:
+            self.executions[place] = self._execution(step, step.simulator, values, batch, given)
+        except MizzenError as error:
+            stop = _stop(step, error.diagnostic)
+            if stop is not None:
+                values.update(given)
+                before = step.family.simulator(step.family.before(step.program, stop.offset_bytes))
+                seen = self._execution(step, before, values, batch, given)
+                self.executions[place] = replace(seen, stopped=stop)
+            raise
+
+    def _execution(
+        self,
+        step: NpuStep,
+        simulator: Any,
+        values: Values,
+        batch: int,
+        given: Mapping[int, Array],
+    ) -> Execution:
+        *operations, end = step.family.traced(simulator)
+        offsets = [each.offset_bytes for each in operations]
+        watched = step.family.watched(simulator, offsets)
+        assert watched is not None, "what can be traced can be watched"
+        step.run_on(watched.simulator, values, batch)
+        maps = watched.maps
+        executed = tuple(
+            Executed(each, map_, () if map_ is None else tuple(self.library.parts(map_)))
+            for each in operations
+            for map_ in [maps.get(each.offset_bytes)]
+        )
+        inputs = tuple(_input(given[index], self.library) for index in step.inputs)
+        return Execution(executed, end, inputs)
+
+
+def _stop(step: NpuStep, fault: Diagnostic) -> Stop | None:
+    """Return the operation that a fault names."""
+    word = None if fault.origin is None else fault.origin.command
+    if word is None:
+        return None
+    commands = [each for each in step.view.listing.lines if each.is_operation]
+    for index, each in enumerate(commands):
+        if each.offset_words == word:
+            return Stop(index, 4 * word, each.name, fault)
+    return None
+
+
+def _input(array: Array, library: Library) -> Part | None:
+    parts = library.parts(array.reshape(len(array), 1, 1, -1))
+    return parts[0] if parts else None

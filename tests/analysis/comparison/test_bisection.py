@@ -1,0 +1,100 @@
+"""The first wrong operation of a stream: with and without one beside it that is right."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mizzen
+from mizzen.analysis.comparison.accusing import Evidence
+from mizzen.analysis.comparison.bisection import FirstDifference, first_difference
+from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.steps import NpuStep
+from mizzen.diagnostics import MizzenError
+from mizzen.isa import Kind
+
+DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
+
+
+@cache
+def compiled(accelerator: str = "ethos-u55-128") -> Artifact:
+    return mizzen.compile(DIGITS, accelerator)
+
+
+def with_setting(artifact: Artifact, name: str, operation: int, change: int) -> Artifact:
+    """Return an artifact in which the last setting of a name before an operation is another."""
+    (step,) = artifact.steps
+    assert isinstance(step, NpuStep)
+    rows = step.program.instructions
+    command = [row for row in rows if row.command.kind is Kind.OPERATION][operation]
+    row = [
+        row for row in rows if row.name == name and row.offset_words < command.offset_words
+    ][-1]  # fmt: skip
+    words = step.program.words.copy()
+    place, low = (row.offset_words + 1, 0) if row.command.words == 2 else (row.offset_words, 16)
+    words[place] = (int(words[place]) + (change << low)) % (1 << 32)
+    other = copy(step)
+    other.__dict__.pop("simulator", None)
+    other.program = replace(step.program, words=words)
+    other.part = replace(step.part, program=other.program)
+    return Artifact(artifact.data, artifact.name, replace(artifact.contents, steps=(other,)))
+
+
+def found(name: str, operation: int, change: int, *, beside: bool) -> FirstDifference:
+    right = compiled()
+    wrong = with_setting(right, name, operation, change)
+    told = first_difference(wrong, DIGITS, right=right if beside else None)
+    assert told is not None
+    return told
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_stream_that_is_right_has_none(beside: bool) -> None:
+    right = compiled()
+    assert first_difference(right, DIGITS, right=right if beside else None) is None
+
+
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize(
+    ("name", "operation", "change"),
+    [
+        ("SET_OFM_ZERO_POINT", 0, 3),
+        ("SET_KERNEL_HEIGHT_M1", 3, 1),
+        ("SET_IFM_BASE0", 3, 16),
+        ("SET_OFM_BASE0", 2, 64),
+        ("SET_IFM_BASE0", 31, 16),
+    ],
+)
+def test_the_operation_whose_register_is_wrong_is_named(
+    name: str, operation: int, change: int, *, beside: bool
+) -> None:
+    if operation == 31 and not beside:
+        return  # a step of a SOFTMAX: nothing in the network says what it must write
+    assert found(name, operation, change, beside=beside).index == operation
+
+
+def test_what_is_told() -> None:
+    told = found("SET_OFM_ZERO_POINT", 0, 3, beside=False)
+    assert (told.kind, told.word, told.offset_bytes) == ("OP_CONV", 72, 288)
+    assert (told.operator.operator, told.operator.kind) == (0, "CONV_2D")
+    assert (told.tensor, told.evidence, told.fault) == ("conv0", Evidence.RESULT, None)
+    assert (told.differing, told.elements, told.largest) == (3320, 4096, 3)
+    assert told.came == (told.expected or 0) + 3
+    assert told.as_dict()["evidence"] == "what it writes is not what it must be"
+
+
+def test_a_fault_is_of_its_operation() -> None:
+    told = found("SET_IFM_DEPTH_M1", 3, -1, beside=False)
+    assert told.fault is not None
+    assert (told.index, told.evidence) == (3, Evidence.FAULT)
+
+
+def test_another_network_is_refused() -> None:
+    other = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.onnx"
+    with pytest.raises(MizzenError, match="E832"):
+        first_difference(compiled(), other)
