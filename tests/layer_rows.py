@@ -228,6 +228,12 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.targets.ethos_u.generator.occupancy",
         "mizzen.targets.ethos_u.judge.timing",
     ),
+    "mizzen.targets.ethos_u.cutting": (
+        "mizzen.diagnostics",
+        "mizzen.isa",
+        "mizzen.targets.ethos_u.machine",
+        "mizzen.targets.ethos_u.judge.hazards",
+    ),
     "mizzen.targets.ethos_u.legal": (
         "mizzen.diagnostics",
         "mizzen.targets.bounds",

@@ -21,7 +21,7 @@ SOURCE = ROOT / "src"
 MEASURED = [ROOT / name for name in ("src", "tests", "examples", "benchmarks", "docs")]
 
 MAKES_STREAMS = re.compile(
-    r"\.ethos_u\.(generator|vela|legal)\b"
+    r"\.ethos_u\.(generator|cutting|vela|legal)\b"
     r"|\.ethos_n\.(lower|schedule|emit|compile|legal|patterns)\b"
     r"|^mizzen\.compiler"
 )
@@ -32,6 +32,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "machine": (),
     "judge": ("machine",),
     "generator": ("machine", "judge"),
+    "cutting": ("machine", "judge"),
     "vela": ("machine",),
     "legal": ("machine",),
 }

@@ -3,6 +3,13 @@
 #include "model.h"
 #include "network.h"
 
+#if defined(MIZZEN_COUNTERS)
+#include "npu_counters.h"
+#define ROUNDS COUNTERS_ROUNDS
+#else
+#define ROUNDS 1u
+#endif
+
 #define SHOWN_ELEMENTS 16u
 
 static int32_t integer(const void *data, uint32_t place, uint32_t bytes, int is_signed)
@@ -90,27 +97,42 @@ static uint32_t look(const uint8_t *expected, int *wrong)
     return seen;
 }
 
-int BOARD_MAIN(void)
+/* Execute the example. Return 0, or another number where an inference failed. */
+static int execute(int is_first, int *wrong)
 {
     const uint8_t *inputs = EXAMPLE_INFERENCES > 0 ? example_inputs : NULL;
     const uint8_t *outputs = EXAMPLE_INFERENCES > 0 ? example_outputs : NULL;
     int32_t left = EXAMPLE_INFERENCES > 0 ? EXAMPLE_INFERENCES : 1;
-    int wrong = 0;
-    if (network_open() != 0) {
-        return 1;
-    }
     while (left > 0) {
         const uint32_t taken = fill(inputs);
-        uint32_t given;
+        uint32_t given = 0;
         if (network_invoke() != 0) {
             return 1;
         }
-        given = look(outputs, &wrong);
+        if (is_first != 0) {
+            given = look(outputs, wrong);
+        }
         if (EXAMPLE_INFERENCES > 0) {
             inputs += taken;
             outputs += given;
         }
         left--;
+    }
+    return 0;
+}
+
+/* Further rounds only count other events: state goes on, so that outputs may be others. */
+int BOARD_MAIN(void)
+{
+    int wrong = 0;
+    uint32_t round;
+    if (network_open() != 0) {
+        return 1;
+    }
+    for (round = 0; round < ROUNDS; round++) {
+        if (execute(round == 0u, &wrong) != 0) {
+            return 1;
+        }
     }
     if (EXAMPLE_INFERENCES > 0) {
         board_write(wrong ? "mizzen: other outputs than expected\n" : "mizzen: ok\n");

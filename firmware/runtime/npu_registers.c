@@ -1,5 +1,9 @@
 #include "npu_registers.h"
 
+#if defined(MIZZEN_COUNTERS)
+#include "npu_counters.h"
+#endif
+
 /* Byte offsets of registers, and bits. Ref: Arm Ethos-U core driver 0.16, ethosu55_interface.h,
  * ethosu65_interface.h, ethosu85_interface.h. */
 #define ID 0x000u
@@ -81,6 +85,46 @@ static mz_status reset(const mz_npu *npu)
     return MZ_OK;
 }
 
+#if defined(MIZZEN_COUNTERS)
+
+/* Of U55 and U65; those of U85 are further on. */
+#define PMCR 0x180u
+#define PMCNTENSET 0x184u
+#define PMCCNTR 0x1a0u
+#define PMCCNTR_HI 0x1a4u
+#define PMCCNTR_CFG 0x1a8u
+#define PMEVCNTR 0x300u
+#define PMEVTYPER 0x380u
+#define PMU_U85 0x1000u
+#define PMCR_COUNT_FROM_ZERO 7u
+#define PMCNTENSET_CYCLES (1u << 31)
+
+static void start_counters(const mz_npu *npu)
+{
+    const uint32_t at = is_u85(npu) ? PMU_U85 : 0u;
+    uint32_t i;
+    for (i = 0; i < COUNTERS_AT_ONCE; i++) {
+        put(npu, at + PMEVTYPER + 4u * i, npu_counters_event(i));
+    }
+    put(npu, at + PMCCNTR_CFG, COUNTERS_TO << 16 | COUNTERS_FROM);
+    put(npu, at + PMCNTENSET, PMCNTENSET_CYCLES | ((1u << COUNTERS_AT_ONCE) - 1u));
+    put(npu, at + PMCR, PMCR_COUNT_FROM_ZERO);
+}
+
+static void end_counters(const mz_npu *npu)
+{
+    const uint32_t at = is_u85(npu) ? PMU_U85 : 0u;
+    const uint64_t high = get(npu, at + PMCCNTR_HI);
+    uint32_t counts[COUNTERS_AT_ONCE];
+    uint32_t i;
+    for (i = 0; i < COUNTERS_AT_ONCE; i++) {
+        counts[i] = get(npu, at + PMEVCNTR + 4u * i);
+    }
+    npu_counters_ended(high << 32 | get(npu, at + PMCCNTR), counts);
+}
+
+#endif
+
 /* The comparison that Arm's driver makes: the shared buffer's size is no part of it. */
 mz_status mz_npu_check(mz_npu *npu, uint32_t config, uint32_t id)
 {
@@ -150,11 +194,19 @@ mz_status mz_npu_invoke(mz_npu *npu, const void *payload, uint32_t payload_bytes
         put_address(npu, BASEP + 8u * i, regions[i].address);
     }
     npu->ended = 0;
+#if defined(MIZZEN_COUNTERS)
+    start_counters(npu);
+#endif
     put(npu, CMD, CMD_RUN);
     status = await(npu);
     if (status != MZ_OK) {
         (void)reset(npu);
     }
+#if defined(MIZZEN_COUNTERS)
+    if (status == MZ_OK) {
+        end_counters(npu);
+    }
+#endif
     put(npu, CMD, CMD_CLOCK_AND_POWER_OFF);
     return status;
 }

@@ -8,7 +8,14 @@ from typing import Any
 
 from mizzen.artifact.arena import Arena, ArenaValues, Block, Span, arena_of, places_of
 from mizzen.artifact.interface import Values
-from mizzen.artifact.program import CompiledPart, HazardReport, NpuFamily, Surroundings
+from mizzen.artifact.program import (
+    Bytes,
+    CompiledPart,
+    HazardReport,
+    NpuFamily,
+    Staged,
+    Surroundings,
+)
 from mizzen.artifact.steps import NpuStep, Step
 from mizzen.frontends.tflite import Model
 
@@ -52,6 +59,32 @@ class ArenaStep(NpuStep):
         }
         kept = {place: list(self._done(place)) for place in self.kept}
         return self.family.hazards(self.program, Surroundings(held, self.final, kept))
+
+    @cached_property
+    def simulator(self) -> Any:
+        """The simulator of the program, which finds the constants that steps before it staged."""
+        return self.family.simulator(self.family.finding(self.program, self._staged()))
+
+    def _staged(self) -> Staged:
+        if self._before is None:
+            return {}
+        left = self._before.family.staged(self._before.simulator)
+        runs = [
+            (Span(span.block, span.offset_bytes + offset, data.size), data)
+            for region, span in self._before.part.shared.items()
+            for offset, data in left.get(region, ())
+        ]
+        for written in self._since:
+            runs = [piece for run in runs for piece in _without(*run, written)]
+        return {
+            region: [
+                (run.offset_bytes - span.offset_bytes, data)
+                for run, data in runs
+                if run.block is span.block and span.offset_bytes <= run.offset_bytes
+                and run.end <= span.end
+            ]
+            for region, span in self.part.shared.items()
+        }  # fmt: skip
 
     def _done(self, place: int) -> Iterator[Run]:
         """Return the bytes of an input that it has had so far, as the region sees them.
@@ -192,6 +225,19 @@ def _within(runs: Sequence[Run], span: Span) -> Iterator[Run]:
         low, high = max(start, span.offset_bytes), min(end, span.end)
         if low < high:
             yield low - span.offset_bytes, high - span.offset_bytes
+
+
+def _without(run: Span, data: Bytes, written: Span) -> Iterator[tuple[Span, Bytes]]:
+    """Return what is left of a run of bytes when others were written."""
+    start, end = run.offset_bytes, run.end
+    low, high = max(start, written.offset_bytes), min(end, written.end)
+    if run.block is not written.block or low >= high:
+        yield run, data
+        return
+    if start < low:
+        yield Span(run.block, start, low - start), data[: low - start]
+    if high < end:
+        yield Span(run.block, high, end - high), data[high - start :]
 
 
 def _joined(runs: Iterable[Run]) -> Sequence[Run]:

@@ -30,6 +30,7 @@ from mizzen.artifact.program import (
     MemoryRegion,
     NpuFamily,
     ProgramView,
+    Staged,
     Surroundings,
     TracedOperation,
 )
@@ -148,6 +149,14 @@ class EthosUPrograms(NpuFamily):
     def seconds(self, simulator: Simulator) -> float:
         """Return about how long a host takes for one inference."""
         return simulator.plan.seconds
+
+    def staged(self, simulator: Simulator) -> Staged:
+        """Return the weights that transfers leave in memory."""
+        return simulator.plan.staged
+
+    def finding(self, program: Program, staged: Staged) -> Program:
+        """Return a program that finds weights in memory."""
+        return replace(program, staged=staged)
 
     def watched(self, simulator: Simulator, offsets_bytes: Collection[int]) -> WatchedStream:
         """Return a simulator of the same plan that shows what some commands write."""

@@ -287,6 +287,12 @@ class CompiledPart:
     notes: tuple[Diagnostic, ...] = ()
 
 
+Bytes = npt.NDArray[np.uint8]
+
+Staged = Mapping[int, Sequence[tuple[int, Bytes]]]
+"""Constants that lie in memory, by region: byte offset and bytes of each run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What a program finds in the memory that it shares, and what it has to leave there.
@@ -322,6 +328,14 @@ class NpuFamily(ABC):
     @abstractmethod
     def simulator(self, program: Any) -> Any:
         """Plan a program's execution; returns a `Simulator`."""
+
+    def staged(self, simulator: Any) -> Staged:
+        """Return the constants that a program leaves in the memory that it shares, by region."""
+        return {}
+
+    def finding(self, program: Any, staged: Staged) -> Any:
+        """Return a program that finds such constants in the memory that it shares."""
+        return program
 
     def watched(self, simulator: Any, offsets_bytes: Collection[int]) -> Watched | None:
         """Return a simulator that shows what some commands write; None where none can be seen.

@@ -24,6 +24,7 @@ from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.judge.sim.hardware import hardware_of
 from mizzen.targets.ethos_u.judge.sim.memory import OutsideRegionError
 from mizzen.targets.ethos_u.judge.sim.operations import (
+    INTERNAL,
     Convolution,
     Dma,
     DmaEnd,
@@ -36,7 +37,12 @@ from mizzen.targets.ethos_u.judge.sim.operations import (
 from mizzen.targets.ethos_u.judge.sim.plan import REGISTERS, Computation
 from mizzen.targets.ethos_u.machine.commands import Instruction, decode_partial
 from mizzen.targets.ethos_u.machine.config import Accelerator
-from mizzen.targets.ethos_u.machine.program import HardwareId, Program, accelerator_of
+from mizzen.targets.ethos_u.machine.program import (
+    HardwareId,
+    Program,
+    StagedRun,
+    accelerator_of,
+)
 
 Bytes = npt.NDArray[np.uint8]
 Run = Callable[[], None]
@@ -83,11 +89,17 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stream:
-    """A decoded stream: its commands, and the regions that hold constants or are used at all."""
+    """A decoded stream: its commands, and where its constants lie.
+
+    constants  regions that hold nothing else
+    staged     what is read as constants in others and has been there before, as an earlier stream
+               may have brought weights
+    """
 
     words: npt.NDArray[np.uint32]
     instructions: tuple[Instruction, ...]
     constants: frozenset[int]
+    staged: tuple[Stream, ...]
     end_bytes: int
     history: int
 
@@ -211,7 +223,15 @@ class Executor:
             self._fetch_constants(queue, region, views[region])
         constants = {region: views[region] for region in stream.constants}
         sizes = {region: len(view) for region, view in views.items()}
-        program = Program(stream.words, self._identity, sizes, constants, (), ())
+        program = Program(
+            stream.words,
+            self._identity,
+            sizes,
+            constants,
+            (),
+            (),
+            staged=self._staged(stream, queue, views),
+        )
         simulator = Simulator(program)
         used = dict(simulator.plan.used_bytes)
         planned = _Planned(
@@ -225,6 +245,18 @@ class Executor:
         while len(self._plans) > KEPT_PLANS:
             self._plans.popitem(last=False)
         return planned
+
+    def _staged(
+        self, stream: _Stream, queue: Queue, views: Mapping[int, Bytes]
+    ) -> dict[int, list[StagedRun]]:
+        """Return what is in memory where a stream takes constants that it does not bring."""
+        there: dict[int, list[StagedRun]] = {}
+        for each in stream.staged:
+            self._memory.fetch(queue.pointers[each.region], each.offset + each.length)
+            held = views[each.region][each.offset : each.offset + each.length]
+            if held.size == each.length:
+                there.setdefault(each.region, []).append((each.offset, held.copy()))
+        return there
 
     def _fetch_constants(self, queue: Queue, region: int, view: Bytes) -> None:
         """Bring all that may be constants, as far as a stream's addresses say."""
@@ -242,6 +274,9 @@ class Executor:
             size = used_bytes.get(region, 0)
             self._memory.fetch(queue.pointers[region], size)
             digests[region] = blake2b(views[region][:size].data, digest_size=16).digest()
+        for region, runs in self._staged(stream, queue, views).items():
+            held = b"".join(data.tobytes() for _, data in runs)
+            digests[region] = blake2b(held, digest_size=16).digest()
         return digests
 
     def _outside(self, error: OutsideRegionError, stream: _Stream, queue: Queue) -> Stop:
@@ -286,17 +321,20 @@ def _read(words: npt.NDArray[np.uint32], identity: HardwareId) -> _Stream | Stop
             end = WORD_BYTES * (instruction.offset_words + 1)
             whole = words[: end // WORD_BYTES]
             try:
-                constants = _constants(kept, identity)
+                constants, staged = _constants(kept, identity)
             except MizzenError as error:
                 return Stop(_place(error.diagnostic), malformed=True, reason=error.diagnostic)
-            return _Stream(whole, tuple(kept), constants, end, history)
+            return _Stream(whole, tuple(kept), constants, staged, end, history)
     if decoded.stopped_by is not None:
         return Stop(_place(decoded.stopped_by), malformed=True, reason=decoded.stopped_by)
     return _unparsed("the command stream must end with OP_STOP, and QSIZE ends before one")
 
 
-def _constants(instructions: Sequence[Instruction], identity: HardwareId) -> frozenset[int]:
-    """Return the regions that weights, scales or transfers are read from and nothing is written to.
+def _constants(
+    instructions: Sequence[Instruction], identity: HardwareId
+) -> tuple[frozenset[int], tuple[Stream, ...]]:
+    """Return the regions that weights, scales or transfers are read from and nothing is written to,
+    and what weights and scales are read in others without a transfer before that brings them.
 
     Weights are decoded when the stream is planned, so what they are must be known then. Raises
     E6xx for a command that says nothing that the NPU could do.
@@ -305,6 +343,8 @@ def _constants(instructions: Sequence[Instruction], identity: HardwareId) -> fro
     registers = REGISTERS[hardware.arch](hardware)
     read: set[int] = set()
     written: set[int] = set()
+    brought: list[tuple[int, int, int]] = []
+    staged: dict[Stream, None] = {}
     for instruction in instructions:
         if not instruction.name.startswith("OP_"):
             registers.write(instruction)
@@ -319,10 +359,31 @@ def _constants(instructions: Sequence[Instruction], identity: HardwareId) -> fro
             case Dma() as dma:
                 read |= _external(dma.source)
                 written |= _external(dma.destination)
+                brought.append(_brought(dma))
             case _:
-                read |= {stream.region for stream in _streams(operation)}
+                streams = _streams(operation)
+                read |= {stream.region for stream in streams}
                 written.add(operation.output.fm.region)
-    return frozenset(region for region in read - written if region >= 0)
+                staged.update(dict.fromkeys(each for each in streams if not _is_in(each, brought)))
+    constants = frozenset(region for region in read - written if region >= 0)
+    return constants, tuple(each for each in staged if each.region in written)
+
+
+def _brought(dma: Dma) -> tuple[int, int, int]:
+    """Return region, first byte, and one past the last, of what a transfer writes among."""
+    end = dma.destination
+    ends = (0, (dma.rows - 1) * end.row_stride), (0, (dma.planes - 1) * end.plane_stride)
+    low, high = (end.offset + sum(pick(each) for each in ends) for pick in (min, max))
+    return (end.region if end.space is Space.EXTERNAL else INTERNAL), low, high + dma.length
+
+
+def _is_in(stream: Stream, brought: Sequence[tuple[int, int, int]]) -> bool:
+    """Whether a transfer has brought a byte of a stream."""
+    end = stream.offset + stream.length
+    return any(
+        region == stream.region and first < end and last > stream.offset
+        for region, first, last in brought
+    )
 
 
 def _streams(operation: Computation) -> list[Stream]:

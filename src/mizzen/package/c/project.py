@@ -59,6 +59,7 @@ def _model_header(container: bytes, example: Example) -> str:
     macros = {
         "MODEL_BYTES": f"{len(container)}u",
         "MODEL_ARENA_BYTES": f"{max(fields['arena_bytes'], LEAST_MEMORY_BYTES)}u",
+        "MODEL_NPU_CALLS": f"{fields['npu_calls_count']}",
         "MODEL_FAST_BYTES": f"{max(fields['fast_bytes'], LEAST_MEMORY_BYTES)}u",
     }
     return header(macros, ("model_container",), example)

@@ -6,6 +6,7 @@ and the listing take them. Nothing here knows the container it came from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from functools import cached_property
@@ -86,6 +87,10 @@ def accelerator_of(hardware: HardwareId | None) -> Accelerator:
     return accelerator
 
 
+StagedRun = tuple[int, npt.NDArray[np.uint8]]
+"""Byte offset in a region, and what is there."""
+
+
 @dataclass(frozen=True, eq=False)
 class Program:
     """One NPU operator, ready to execute.
@@ -98,6 +103,8 @@ class Program:
     outputs       outputs in the operator's order
     origins       byte offset in the stream of an operation command -> the model's operator
     form          of the payload that the stream came in
+    staged        constants that an earlier program has put into memory, by region: byte offset and
+                  bytes (uint8) of each run
     """
 
     words: npt.NDArray[np.uint32]
@@ -109,6 +116,9 @@ class Program:
     name: str = "ethos-u"
     origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
     form: PayloadForm = PayloadForm.COP1
+    staged: Mapping[int, Sequence[StagedRun]] = field(
+        default_factory=dict[int, Sequence[StagedRun]]
+    )
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:

@@ -7,7 +7,7 @@ opaque items: one strided copy per piece, whatever the format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -353,6 +353,13 @@ class KnownBytes:
             else np.zeros(size, np.uint8)
             for region, size in sizes.items()
         }
+
+    def runs(self, region: int, used_bytes: int) -> Iterator[tuple[int, Bytes]]:
+        """Return the known bytes at the start of a region, as offsets and bytes of each run."""
+        is_known = self._origins[region][:used_bytes] == Writer.CONSTANT
+        edges = np.flatnonzero(np.diff(is_known, prepend=False, append=False)).tolist()
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            yield start, self._bytes[region][start:end].copy()
 
     def read(self, region: int, offset: int, length: int) -> Bytes | None:
         """Return bytes of a region, or None if any of them depends on the input."""

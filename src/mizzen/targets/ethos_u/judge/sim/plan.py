@@ -52,7 +52,7 @@ from mizzen.targets.ethos_u.judge.sim.weights import Weights
 from mizzen.targets.ethos_u.judge.sim.work import require_sense
 from mizzen.targets.ethos_u.judge.sim.written_weights import WrittenWeightsKernel
 from mizzen.targets.ethos_u.machine.commands import Arch
-from mizzen.targets.ethos_u.machine.program import Program
+from mizzen.targets.ethos_u.machine.program import Program, StagedRun
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -122,6 +122,8 @@ class Plan:
     """Size of each chain buffer, by its region."""
     used_bytes: dict[int, int] = field(default_factory=dict[int, int])
     """Up to where commands access each region; a program may declare far more."""
+    staged: dict[int, list[StagedRun]] = field(default_factory=dict[int, list[StagedRun]])
+    """Constants that lie in memory when all is done, by region."""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     seconds: float = 0.0
     """About how long a host takes for one inference."""
@@ -143,6 +145,10 @@ class _Planner:
         self._layout = Layout(sizes, frozenset(program.constants))
         shared = {**sizes, INTERNAL: hardware.internal_bytes}
         self._known = KnownBytes(shared, program.constants)
+        self._moved_to = set(program.staged)
+        for region, runs in program.staged.items():
+            for offset, data in runs:
+                self._known.write(region, offset, data)
         self._shared = Layout(shared, frozenset())
         self._convolutions: list[_PendingKernel] = []
         self._chains: dict[int, FeatureMap] = {}
@@ -159,6 +165,7 @@ class _Planner:
             if instruction.name == "OP_STOP":
                 self._decode_weights()
                 self._result.used_bytes = self._layout.used
+                self._result.staged = self._staged()
                 return self._result
             if instruction.name == "OP_BRANCH":
                 index = self._branch(instruction, index, places)
@@ -171,6 +178,12 @@ class _Planner:
             "a command stream must end with OP_STOP, and this one does not",
             help="the command stream is damaged; compile it again",
         )
+
+    def _staged(self) -> dict[int, list[StagedRun]]:
+        used = {region: self._layout.used.get(region, 0) for region in self._moved_to}
+        for region, runs in self._program.staged.items():
+            used[region] = max([used[region], *(offset + len(data) for offset, data in runs)])
+        return {region: list(self._known.runs(region, end)) for region, end in used.items()}
 
     def _add(self, operation: Operation) -> None:
         self._result.seconds += require_sense(operation).seconds
@@ -415,6 +428,7 @@ class _Planner:
         if destination == INTERNAL:
             self._result.loads.append(op)
             return None
+        self._moved_to.add(destination)
         if source == INTERNAL:
             raise fail(
                 "E614",
