@@ -14,11 +14,14 @@ import pytest
 import mizzen
 from mizzen.analysis.checking.artifacts import check_artifact
 from mizzen.artifact.loading import load_stream
+from mizzen.artifact.opening import contents_of_region
 from mizzen.artifact.steps import NpuStep
 from mizzen.artifact.streams import is_mesa
 from mizzen.cli.artifacts import load_artifact
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
+from mizzen.embedded.conventions import constants_name
+from mizzen.embedded.search import Kind, payloads
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.program import Program
 
@@ -173,7 +176,9 @@ def test_damaged_files_end_in_an_error(tmp_path: Path) -> None:
 def test_sizes_of_regions_have_units(tmp_path: Path) -> None:
     one = bare("ethos-u55-64")
     path = one.files(tmp_path)["commands"]
-    options = argparse.Namespace(region=[(1, "8K")], expect=[], accelerator_config="ethos-u55-64")
+    options = argparse.Namespace(
+        region=[(1, "8K")], expect=[], accelerator_config="ethos-u55-64", payload=None
+    )
     (step,) = load_artifact(options, path).steps
     assert isinstance(step, NpuStep)
     assert step.program.region_bytes[1] == 8192
@@ -196,3 +201,99 @@ def test_a_region_given_by_its_size_is_named_where_nothing_wrote_it(
     assert said in capsys.readouterr().err
     assert main([*words, *memory[:2], "--region", f"1={paths['before']}"]) == 0
     assert "W695" not in capsys.readouterr().err
+
+
+def array(name: str, data: bytes) -> str:
+    return f"const uint8_t {name}[{len(data)}] = {{{', '.join(map(str, data))}}};\n"
+
+
+def payload_of(one: Bare) -> bytes:
+    return driver.build(one.program.words, one.program.hardware)
+
+
+def edge_impulse(one: Bare, folder: Path, constants: bytes | None = None) -> Path:
+    """A source with a stream and its constants, as EON writes them."""
+    coefs = one.program.constants[0].tobytes() if constants is None else constants
+    path = folder / "tflite_learn_1_compiled.cpp"
+    text = array("tensor_data9", payload_of(one)) + array("tensor_data10", coefs)
+    path.write_text(f"namespace g0 {{\n{text}}};\n")
+    return path
+
+
+def test_constants_of_a_payload_are_found_by_their_names(tmp_path: Path) -> None:
+    one = bare("ethos-u55-64")
+    source = edge_impulse(one, tmp_path)
+    renesas = tmp_path / "sub_0000_command_stream.c"
+    renesas.write_text(array("sub_0000_command_stream", payload_of(one)))
+    beside = tmp_path / "sub_0000_model_data.c"
+    beside.write_text(array("sub_0000_model_data", one.program.constants[0].tobytes()))
+    for path in (source, renesas):
+        artifact = mizzen.load(path)
+        assert artifact.accelerator == "ethos-u55-64"
+        assert not check_artifact(artifact).findings
+        memory = np.frombuffer(one.before, np.uint8)[: artifact.inputs[0].shape[0]]
+        result = np.asarray(artifact.run(memory))
+        assert result.tobytes() == one.after[: result.size]
+    beside.unlink()
+    with pytest.raises(MizzenError) as caught:
+        mizzen.load(renesas)
+    size = one.program.constants[0].nbytes
+    assert str(caught.value) == (
+        "error[E185]: sub_0000_command_stream.c: the constants of the command stream, "
+        f"{size} bytes of region 0, must be given, and no array sub_0000_model_data is here\n"
+        f"  help --region 0=FILE; to list commands its size is enough: --region 0={size}"
+    )
+    with pytest.raises(MizzenError, match=r"E186.* those of tensor_data10, which has 64 bytes"):
+        mizzen.load(edge_impulse(one, tmp_path, bytes(64)))
+
+
+def test_names_of_arrays_in_cplusplus_objects() -> None:
+    name = "_ZN12_GLOBAL__N_12g0L12tensor_data9E"
+    assert constants_name(name) == "_ZN12_GLOBAL__N_12g0L13tensor_data10E"
+    assert constants_name("net_command_stream") == "net_model_data"
+    assert constants_name("model") is None
+
+
+def test_a_payload_in_an_image_takes_its_memory(tmp_path: Path) -> None:
+    one = bare("ethos-u55-64")
+    image, coefs = tmp_path / "fw.bin", tmp_path / "coefs.h"
+    head = b"COP1 is only a word here. "
+    image.write_bytes(head + payload_of(one) + b"more" * 9 + payload_of(one))
+    coefs.write_text(array("coefs", one.program.constants[0].tobytes()))
+    first = payloads(image.read_bytes(), image.name)[0]
+    assert (first.kind, first.offset, first.accelerator) == (
+        Kind.STREAM, len(head), "ethos-u55-64",
+    )  # fmt: skip
+    (before, after) = (one.files(tmp_path)[name] for name in ("before", "after"))
+    memory = ["--region", f"0={coefs}", "--region", f"1={before}", "--expect", f"1={after}"]
+    assert main(["run", str(image), "--payload", "1", *memory]) == 0
+    assert main(["inspect", str(image), "--payload", "1", "--region", "0=64K"]) == 0
+    assert main(["inspect", str(image)]) == 0
+    assert main(["check", "--artifact", str(image), "--payload", "2", *memory]) == 2
+    coefs.write_text(array("a", bytes(64)) + array("b", bytes(64)))
+    with pytest.raises(MizzenError) as caught:
+        contents_of_region(coefs)
+    assert str(caught.value) == (
+        "error[E187]: coefs.h must have one array of bytes, which a region starts with, and has 2: "
+        "a, b\n  help give the bytes as a file of their own"
+    )
+    image.write_bytes(head + (DIGITS / "digits.tflite").read_bytes())
+    with pytest.raises(MizzenError, match=r"E188.* network with its memory \(TFLite\)"):
+        load_stream(image, None, {0: 64})
+
+
+def test_dumps_of_mesa_are_checked_as_they_are(tmp_path: Path) -> None:
+    one = bare("ethos-u65-256")
+    names = ("mesa-cmdstream-000-000", "mesa-coefs", "mesa-io-before", "mesa-io-after")
+    contents = (one.program.words.tobytes(), one.program.constants[0].tobytes(),
+                one.before, one.after)  # fmt: skip
+    paths = [tmp_path / f"{name}.bin" for name in names]
+    for path, data in zip(paths, contents, strict=True):
+        path.write_bytes(data)
+    stream, coefs, before, after = map(str, paths)
+    words = [stream, "--accelerator-config", "ethos-u65-256", "--region", f"0={coefs}"]
+    words += ["--region", f"1={before}", "--expect", f"1={after}"]
+    assert main(["check", "--artifact", *words]) == 0
+    assert main(["run", *words]) == 0
+    paths[3].write_bytes(one.before)
+    assert main(["check", "--artifact", *words]) == 1

@@ -117,7 +117,7 @@ READ: Mapping[str, tuple[Lines, Files]] = {
             "half.ptd": b"\x1c\0\0\0FT01FH01" + b"\xff" * 64,
         },
     ),
-    "`.h`, `.c`, `.cpp`, `.elf`, `.bin`, `.img` with a network in it": (
+    "`.h`, `.c`, `.cpp`, `.elf`, `.bin`, `.img` with a network or a command stream in it": (
         ("inspect FILE", "run FILE"),
         {
             "nothing.h": b"",
@@ -125,6 +125,18 @@ READ: Mapping[str, tuple[Lines, Files]] = {
             "half.elf": b"\x7fELF\x01\x01" + b"\xff" * 200,
             "pickle.bin": pickle.dumps(Touch()),
             "letters.img": b"TFL3ET12BP08" * 500,
+            "heads.img": b"COP1COP2" * 5000 + b"COP1\x02\xff\xff\xff",
+        },
+    ),
+    "`.hex`, `.srec`, `.uf2`, images with addresses": (
+        ("inspect FILE", "check --artifact FILE"),
+        {
+            "nothing.hex": b"",
+            "far.hex": b":02000004FFFFFC\n:01FFFF00FF02\n:0100000054AB\n:00000001FF\n",
+            "half.hex": b":10000000000102\n",
+            "long.srec": b"S3FF" + b"0" * 4000 + b"\n",
+            "text.s19": b"$(touch PWNED)",
+            "half.uf2": b"UF2\nWQ]\x9e" + b"\xff" * 100,
         },
     ),
     "a bare command stream, with `--region`; the file that Mesa serialises": (

@@ -12,10 +12,11 @@ import numpy as np
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Example, Origins, TensorInfo
-from mizzen.artifact.opening import opened, read_file, unwrapped
+from mizzen.artifact.opening import chosen, opened, read_file, unwrapped, with_memory
 from mizzen.artifact.reading import contents_from
 from mizzen.artifact.saving import own_ending
 from mizzen.diagnostics import Diagnostic, Severity, fail, warn
+from mizzen.embedded.search import Kind, is_carrier, payloads
 from mizzen.report import digest_of_other, read_sidecar, sidecar_path
 from mizzen.targets.families import family_for
 
@@ -31,7 +32,8 @@ def load(
     payload: int | None = None,
 ) -> Artifact:
     """Read an artifact, a file or its bytes: a compiled `.tflite`, one with nothing for an NPU, a
-    `.zip`, `.pte` or `.bpte`, or Vela's raw `.npz`; or a C source or an image that has one in it.
+    `.zip`, `.pte` or `.bpte`, or Vela's raw `.npz`; or a C source or an image that has one in it,
+    or a payload of Arm's driver.
 
     accelerator  the configuration that the artifact must be for
     ptd          files of data of an ExecuTorch program; else they are looked for beside it
@@ -85,18 +87,18 @@ def load_stream(
     accelerator: str | None,
     regions: Mapping[int, bytes | int],
     expected: Mapping[int, bytes] | None = None,
+    payload: int | None = None,
 ) -> Artifact:
     """Read a command stream that has no network around it, or what Mesa serialises.
 
     regions   what each region starts with, or its size
     expected  what regions hold after it, which makes an example of the artifact
+    payload   which of those in a C source or an image, where there are several
 
-    Raises as `mizzen.artifact.streams.archive_of`.
+    Raises as `mizzen.artifact.streams.archive_of`; E188 for a network that is no stream.
     """
-    from mizzen.artifact.streams import archive_of
-
     source = Path(path)
-    data = archive_of(read_file(source), source.name, accelerator, regions)
+    data = _archive(source, accelerator, regions, payload)
     artifact = artifact_of(data, source.name)
     started = [regions.get(_region_of(info)) for info in artifact.inputs]
     inputs = tuple(np.frombuffer(part, np.uint8) for part in started if isinstance(part, bytes))
@@ -105,6 +107,28 @@ def load_stream(
     wanted = [(expected or {}).get(_region_of(info)) for info in artifact.outputs]
     outputs = tuple(np.frombuffer(part, np.uint8) for part in wanted if part is not None)
     return artifact_of(data, source.name, examples=(Example(inputs, outputs),))
+
+
+def _archive(
+    source: Path, accelerator: str | None, regions: Mapping[int, bytes | int], payload: int | None
+) -> bytes:
+    """Return the archive of a stream that a file is, or that is in it."""
+    from mizzen.artifact.streams import archive_of, is_mesa
+
+    data = read_file(source)
+    is_inside = not is_mesa(data) and is_carrier(data, source.name)
+    held = payloads(data, source.name) if is_inside else ()
+    if not held or held[0].data == data:
+        return archive_of(data, source.name, accelerator, regions)
+    found = chosen(held, source.name, payload)
+    if found.kind is not Kind.STREAM:
+        raise fail(
+            "E188",
+            f"{source.name} must have a command stream where regions are given, and this is a "
+            f"network with its memory ({found.kind.value})",
+            help="leave out --region",
+        )
+    return with_memory(source, found, accelerator, regions)
 
 
 def _region_of(info: TensorInfo) -> int:

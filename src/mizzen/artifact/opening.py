@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 from mizzen.artifact.interface import Array, Example
 from mizzen.diagnostics import MizzenError, fail, unreadable
 from mizzen.embedded.arrays import byte_arrays, is_source
-from mizzen.embedded.search import is_carrier, payloads
+from mizzen.embedded.search import Kind, Payload, is_carrier, payloads
 from mizzen.flatbuffer import bpte, ptd
 from mizzen.flatbuffer.pte import DTYPES, is_pte
 from mizzen.flatbuffer.reader import Member, Record, read
@@ -20,18 +19,11 @@ from mizzen.flatbuffer.reader import Member, Record, read
 CONTAINER = b"MZN1"
 """How a container of Mizzen's C runtime begins."""
 
-HEX_FORMS = (
-    ("Intel HEX", "ihex", re.compile(rb"(:[0-9A-Fa-f]{10,}\r?\n)(:[0-9A-Fa-f]{10,}\s)")),
-    (
-        "Motorola S-records",
-        "srec",
-        re.compile(rb"(S[0-9][0-9A-Fa-f]{6,}\r?\n)(S[0-9][0-9A-Fa-f]{6,}\s)"),
-    ),
-)
-"""Images of firmware as text: what they are called, by objcopy too, and their first two lines."""
-
 MOST_BESIDE = 64
 """Files of data that are looked at where none was named."""
+
+MOST_NAMED = 8
+"""Arrays of a source that a diagnostic names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,11 +51,12 @@ def opened(
              needs some
     payload  which of the networks in a C source or an image of firmware
 
-    E101, E102 and E173 for files that are damaged, E110 for one that cannot be read, E200 for data
-    that no ExecuTorch program asks for, E696 to E698 for a source or image that has no network, or
-    not the one that is asked for.
+    E101, E102, E173 and E184 for files that are damaged, E110 for one that cannot be read, E185 and
+    E186 for a command stream whose constants are elsewhere, E200 for data that no ExecuTorch
+    program asks for, E696 to E698 for a source or image that has no network, or not the one that is
+    asked for.
     """
-    whole = unwrapped(_chosen(data, path.name, payload), path.name)
+    whole = unwrapped(_network(path, data, payload), path.name)
     if not is_pte(whole.data, path.name):
         _require_none(path, beside)
         return whole
@@ -75,27 +68,32 @@ def unwrapped(data: bytes, name: str) -> Opened:
     return _bundled(data, name) if data[4:8] == bpte.SCHEMA.identifier else Opened(data)
 
 
-def _chosen(data: bytes, name: str, payload: int | None) -> bytes:
+def _network(path: Path, data: bytes, payload: int | None) -> bytes:
     """Return the network that is in a file; the file where it is one itself."""
-    _refuse_hex(data, name)
-    if not is_carrier(data, name):
+    if not is_carrier(data, path.name):
         if payload is not None:
             raise fail(
                 "E200",
-                f"the command line is wrong: {name} is a network itself, and has none in it",
+                f"the command line is wrong: {path.name} is a network itself, and has none in it",
                 help="leave out --payload",
             )
         return data
-    held = payloads(data, name)
+    held = payloads(data, path.name)
     if not held:
         raise fail(
             "E696",
-            f"{name} must have a network in it, a TFLite file or an ExecuTorch program, and has "
-            "none that is whole",
-            help=_instead(data, name),
+            f"{path.name} must have a network in it, a TFLite file, an ExecuTorch program or a "
+            "payload of Arm's driver, and has none that is whole",
+            help=_instead(data, path.name),
         )
+    found = chosen(held, path.name, payload)
+    return found.data if found.kind is not Kind.STREAM else with_memory(path, found, None, {})
+
+
+def chosen(held: Sequence[Payload], name: str, payload: int | None) -> Payload:
+    """Return the network that is asked for, or the only one; E697 for none of them."""
     if payload is None and len(held) == 1:
-        return held[0].data
+        return held[0]
     if payload is None or not 0 <= payload < len(held):
         came = "none is chosen" if payload is None else f"{payload} is none of them"
         raise fail(
@@ -104,7 +102,53 @@ def _chosen(data: bytes, name: str, payload: int | None) -> bytes:
             f"{came}",
             help=f"--payload N; `mizzen inspect {name}` lists them",
         )
-    return held[payload].data
+    return held[payload]
+
+
+def with_memory(
+    path: Path, found: Payload, accelerator: str | None, regions: Mapping[int, bytes | int]
+) -> bytes:
+    """Return Vela's raw archive of a command stream that is in a file.
+
+    regions  what regions start with, or their sizes; others are as long as the stream needs, and
+             region 0 is the array that the names' convention says, here or in a source beside
+
+    E113 for another accelerator, E185 without its constants, E186 where they are too short.
+    """
+    from mizzen.artifact.streams import archive_of_payload
+
+    constants = _constants(path, found)
+    return archive_of_payload(found.data, path.name, accelerator, constants, regions)
+
+
+def _constants(path: Path, found: Payload) -> tuple[str, bytes | None] | None:
+    """Return what belongs to a stream by its name, also out of a source beside it."""
+    if found.constants is None or found.constants[1] is not None or not is_source(path.name):
+        return found.constants
+    name = found.constants[0]
+    beside = path.with_name(f"{name}{path.suffix}")
+    arrays = byte_arrays(read_file(beside)) if beside.is_file() else ()
+    return name, next((array.data for array in arrays if array.name == name), None)
+
+
+def contents_of_region(path: Path) -> bytes:
+    """Return what a region starts with: a file's bytes, or those of a C source's only array.
+
+    E110 for a file that cannot be read, E187 for a source with none or several.
+    """
+    data = read_file(path)
+    if not is_source(path.name):
+        return data
+    arrays = tuple(byte_arrays(data))
+    if len(arrays) == 1:
+        return arrays[0].data
+    names = ", ".join(array.name for array in arrays[:MOST_NAMED]) or "none"
+    raise fail(
+        "E187",
+        f"{path.name} must have one array of bytes, which a region starts with, and has "
+        f"{len(arrays)}: {names}",
+        help="give the bytes as a file of their own",
+    )
 
 
 def _instead(data: bytes, name: str) -> str:
@@ -117,19 +161,9 @@ def _instead(data: bytes, name: str) -> str:
         )
     return (
         "give the file that has the bytes of the network; compressed images have to be unpacked "
-        "before, and a command stream alone needs --region N=FILE for each region that it reads"
+        "before, and words of a command stream without a head need --accelerator-config and "
+        "--region N=FILE for each region that they read"
     )
-
-
-def _refuse_hex(data: bytes, name: str) -> None:
-    """Refuse an image that is written as hexadecimal text: E696."""
-    for form, target, line in HEX_FORMS:
-        if line.match(data):
-            raise fail(
-                "E696",
-                f"{name} must have the bytes of a network, and is {form}, which is text",
-                help=f"convert it: objcopy -I {target} -O binary {name} image.bin",
-            )
 
 
 def _require_none(path: Path, beside: Sequence[Path]) -> None:

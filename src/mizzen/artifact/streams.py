@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.targets.ethos_u.judge.hazards import Extent, extents
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.base_pointers import require_region
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
@@ -38,7 +39,6 @@ Contents = bytes | int
 
 Words = npt.NDArray[np.uint32]
 
-_HEADS = (b"COP1", b"COP2")
 _MESA_HEAD = struct.Struct("<4Q")
 """Bytes of commands, of coefficients, of memory for tensors, and of their table."""
 _MESA_TENSOR = struct.Struct("<3I")
@@ -100,8 +100,49 @@ def archive_of(
     return raw.write(raw.RawModel(placed, *none))
 
 
+def archive_of_payload(
+    data: bytes,
+    name: str,
+    accelerator: str | None,
+    constants: tuple[str, bytes | None] | None,
+    regions: Mapping[int, Contents],
+) -> bytes:
+    """Return Vela's raw archive of a driver's payload of which nothing else may be known.
+
+    constants  what those of region 0 are called, and the bytes where there are some; None where
+               nothing is known of them
+    regions    what other regions start with, or their sizes
+
+    A region that nobody gives is as long as the stream needs. What it reads there may be an input.
+    Raises as `archive_of`; E185 and E186 for constants that are missing or too short.
+    """
+    payload = driver.parse(data)
+    reach = extents(Program(payload.words, payload.hardware, {}, {}, (), (), name))
+    held: dict[int, Contents] = {
+        region: bytes(extent.size_bytes)
+        for region, extent in reach.items()
+        if region != RegionIndex.SCRATCH_FAST
+    }
+    first = reach.get(int(RegionIndex.READ_ONLY), Extent())
+    if first.read and not first.written and RegionIndex.READ_ONLY not in regions:
+        held[int(RegionIndex.READ_ONLY)] = _long_enough(constants, first.read, name)
+    return archive_of(data, name, accelerator, {**held, **regions})
+
+
+def _long_enough(constants: tuple[str, bytes | None] | None, needed: int, name: str) -> bytes:
+    called, held = constants or ("", None)
+    what = f"{name}: the constants of the command stream, {needed} bytes of region 0, must be"
+    give = f"--region 0=FILE; to list commands its size is enough: --region 0={needed}"
+    if held is None:
+        came = f"no array {called} is here" if called else "nothing here says where they are"
+        raise fail("E185", f"{what} given, and {came}", help=give)
+    if len(held) < needed:
+        raise fail("E186", f"{what} those of {called}, which has {len(held)} bytes", help=give)
+    return held
+
+
 def _plain(data: bytes, name: str) -> _Parts:
-    if data[:4] in _HEADS:
+    if data[:4] in driver.HEADS:
         payload = driver.parse(data)
         return _Parts(payload.words, payload.hardware, {})
     if len(data) % 4 or not data:

@@ -20,8 +20,8 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
         "--payload",
         metavar="N",
         type=int,
-        help="which network of a C source (.h, .c, .cpp) or an image of firmware (.elf, .bin), as "
-        "`mizzen inspect` numbers them, where it has several",
+        help="which network or command stream of a C source (.h, .c, .cpp) or an image of firmware "
+        "(.elf, .bin, .hex, .srec, .uf2), as `mizzen inspect` numbers them, where it has several",
     )
     parser.add_argument(
         "--ptd",
@@ -70,10 +70,10 @@ def is_size(value: str) -> bool:
 
 
 def _contents(value: str) -> bytes | int:
-    """Return a size, or the bytes of a file. E110 for one that cannot be read."""
-    from mizzen.artifact.opening import read_file
+    """Return a size, or what a file has. Raises as `contents_of_region`."""
+    from mizzen.artifact.opening import contents_of_region
 
-    return read_size(value) if is_size(value) else read_file(Path(value))
+    return read_size(value) if is_size(value) else contents_of_region(Path(value))
 
 
 def networks_in(options: argparse.Namespace) -> Sequence[Payload]:
@@ -98,5 +98,5 @@ def load_artifact(options: argparse.Namespace, path: str | Path) -> Artifact:
     if options.region:
         regions = {number: _contents(value) for number, value in options.region}
         expected = {number: read_file(Path(value)) for number, value in options.expect}
-        return load_stream(path, options.accelerator_config, regions, expected)
+        return load_stream(path, options.accelerator_config, regions, expected, options.payload)
     return mizzen.load(path, options.accelerator_config, ptd=options.ptd, payload=options.payload)

@@ -13,9 +13,10 @@ and ID registers); of ``COP2``, what Vela 5.2 writes with ``--cop-format COP2``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +26,19 @@ from mizzen.isa import Register, bits, choice, number
 from mizzen.targets.ethos_u.machine.commands import Arch
 from mizzen.targets.ethos_u.machine.program import HardwareId, PayloadForm
 
-MAGIC = int.from_bytes(b"COP1", "little")
-_MAGIC_COP2 = int.from_bytes(b"COP2", "little")
+HEADS = (b"COP1", b"COP2")
+"""How payloads begin."""
+
+MAGIC, _MAGIC_COP2 = (int.from_bytes(head, "little") for head in HEADS)
 
 STREAM_ALIGNMENT_BYTES = 16
 """The stream's address must be a multiple of this; `ethosu_driver.c` checks it."""
 
 COP2_VERSION = 1
 """The only version of ``COP2`` that there is."""
+
+LONGEST_HEAD = 64
+"""Driver actions before a command stream, where a payload is looked for among other bytes."""
 
 STREAM_RECORD = 1
 """The record of ``COP2`` that has the command stream."""
@@ -202,32 +208,60 @@ def parse(payload: bytes | npt.NDArray[np.uint8]) -> Payload:
     return _parse_actions(words)
 
 
-def _parse_actions(words: npt.NDArray[np.uint32]) -> Payload:
-    stream: tuple[int, int] | None = None
-    identity: tuple[HardwareId, tuple[int, int]] | None = None
+def size_of(data: bytes | memoryview) -> int:
+    """Return how many bytes the payload has at whose start `data` begins, whatever follows it.
+
+    It ends with its command stream. Raises as `parse`.
+    """
+    whole = len(data) - len(data) % _WORD_BYTES
+    words = _words(data[:whole])
+    if int(words[0]) == _MAGIC_COP2:
+        size = int(words[2]) if len(words) >= _COP2_HEAD_WORDS else 0
+        return _end_of(words, _COP2_HEAD_WORDS, size, len(words), "a COP2 payload") * _WORD_BYTES
+    for action, at in islice(_actions(words), LONGEST_HEAD):
+        if action is Action.COMMAND_STREAM:
+            return _stream_end(words, at) * _WORD_BYTES
+    raise fail("E525", "a driver payload must have a command stream, but has none")
+
+
+def _actions(words: npt.NDArray[np.uint32]) -> Iterator[tuple[Action, int]]:
+    """Return the driver actions of ``COP1``, and the word of each."""
     at = 1
     while at < len(words):
-        word = int(words[at])
-        match word & 0xFF:
+        match int(words[at]) & 0xFF:
             case Action.OPTIMIZER_CONFIG:
-                identity = _identity(words, at)
+                yield Action.OPTIMIZER_CONFIG, at
                 at += 3
             case Action.COMMAND_STREAM:
-                if stream is not None:
-                    raise fail("E525", "a driver payload must have one command stream, not two")
-                stream = (at + 1, _stream_end(words, at))
-                at = stream[1]
+                yield Action.COMMAND_STREAM, at
+                at = _stream_end(words, at)
             case Action.NOP:
+                yield Action.NOP, at
                 at += 1
             case other:
                 raise _refused(other, at)
+
+
+def _parse_actions(words: npt.NDArray[np.uint32]) -> Payload:
+    stream: tuple[int, int] | None = None
+    identity: tuple[HardwareId, tuple[int, int]] | None = None
+    for action, at in _actions(words):
+        match action:
+            case Action.OPTIMIZER_CONFIG:
+                identity = _identity(words, at)
+            case Action.COMMAND_STREAM if stream is not None:
+                raise fail("E525", "a driver payload must have one command stream, not two")
+            case Action.COMMAND_STREAM:
+                stream = (at + 1, _stream_end(words, at))
+            case _:
+                pass
     if stream is None:
         raise fail("E525", "a driver payload must have a command stream, but has none")
     hardware, version = identity or (None, None)
     return Payload(words[stream[0] : stream[1]], hardware, version, stream[0] * _WORD_BYTES)
 
 
-def _words(payload: bytes | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+def _words(payload: bytes | memoryview | npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
     """View the payload as words; check size and magic."""
     size = len(payload)
     if size % _WORD_BYTES or not size:

@@ -11,5 +11,6 @@ judges what they agree on. So it must not import `sim`, nor anything that emits.
 
 from mizzen.targets.ethos_u.judge.hazards.checker import HazardReport, find_hazards
 from mizzen.targets.ethos_u.judge.hazards.contents import Surroundings
+from mizzen.targets.ethos_u.judge.hazards.extents import Extent, extents
 
-__all__ = ["HazardReport", "Surroundings", "find_hazards"]
+__all__ = ["Extent", "HazardReport", "Surroundings", "extents", "find_hazards"]
