@@ -242,12 +242,13 @@ def _growth(
     for measure in GrowthMeasure:
         was, now = measure.of(before), measure.of(version)
         allowance = allowances.get(measure, Allowance())
-        where = tuple(_where(measure, before, version)) if now > was else ()
+        where = tuple(grown_where(measure, before, version)) if now > was else ()
         grown.append(Growth(measure, was, now, allowance, now <= allowance.limit(was), where))
     return VersionGrowth(version, before, tuple(grown))
 
 
-def _where(measure: GrowthMeasure, before: Version, now: Version) -> Iterator[tuple[str, int]]:
+def grown_where(measure: GrowthMeasure, before: Version, now: Version) -> Iterator[tuple[str, int]]:
+    """Return what of a version takes more of a measure than before, and how much, most first."""
     match measure:
         case GrowthMeasure.CYCLES:
             parts = [_layers(version) for version in (before, now)]
@@ -265,14 +266,19 @@ def _where(measure: GrowthMeasure, before: Version, now: Version) -> Iterator[tu
             yield name, size
 
 
+def layer_key(layer: LayerCost) -> str:
+    """Return by what a layer is the same one in two versions: ``CONV_2D conv1``."""
+    return f"{layer.kind} {layer.name or layer.index}"
+
+
 def _layers(version: Version) -> dict[str, int]:
-    cycles = {f"{layer.kind} {layer.name or layer.index}": layer.cycles for layer in version.layers}
+    cycles = {layer_key(layer): layer.cycles for layer in version.layers}
     return cycles | {OTHER: version.other_cycles}
 
 
 def _on_cpu(version: Version) -> dict[str, int]:
     layers = (layer for layer in version.layers if layer.device is Device.CPU)
-    return {f"{layer.kind} {layer.name or layer.index}": 1 for layer in layers}
+    return {layer_key(layer): 1 for layer in layers}
 
 
 def versions_as_dict(versions: Sequence[Version]) -> dict[str, Any]:
