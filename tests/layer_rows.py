@@ -622,8 +622,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "mizzen.analysis.log_text": (),
     "mizzen.analysis.measurement": (
+        "mizzen.diagnostics",
+        "mizzen.boards",
+        "mizzen.flatbuffer",
+        "mizzen.report",
         "mizzen.targets.ethos_u.machine",
         "mizzen.targets.ethos_u.judge.timing",
+        "mizzen.artifact",
+        "mizzen.analysis.cost",
         "mizzen.analysis.log_text",
     ),
     "mizzen.analysis.doctor": (
@@ -908,6 +914,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.decisions",
         "mizzen.analysis.doctor",
         "mizzen.analysis.log_text",
+        "mizzen.analysis.measurement",
         "mizzen.analysis.layers",
         "mizzen.mesh.machine",
         "mizzen.mesh.network",

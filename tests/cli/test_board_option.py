@@ -23,7 +23,7 @@ REAL = (
 def test_all_these_verbs_take_a_board() -> None:
     takes = [name for name, text in help_texts().items() if "--board NAME|FILE.toml" in text]
     assert sorted(takes) == [
-        "mizzen check", "mizzen compare", "mizzen compile", "mizzen doctor",
+        "mizzen calibrate", "mizzen check", "mizzen compare", "mizzen compile", "mizzen doctor",
         "mizzen emulate", "mizzen export", "mizzen report", "mizzen run",
         "mizzen targets", "mizzen tune",
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from mizzen import __version__
 from mizzen.cli import (
+    calibrate,
     check,
     compare,
     compile,
@@ -43,6 +44,7 @@ VERBS = (
     tune,
     emulate,
     diff,
+    calibrate,
     doctor,
     inspect,
     lower,

@@ -1,7 +1,7 @@
 """Fit what is not known of a system to counts: least squares in the logarithm of cycles.
 
 The model is asked again and again with other memories (Levenberg and Marquardt's steps with
-differences as derivatives, from the best of some places). A weak prior keeps a number that the
+differences as derivatives, from several places). A weak prior keeps a number that the
 counts do not tell where the system configuration has it, and the curvature says how well each is
 told. One that may as well be half or double is left as it was, and called not told.
 """
@@ -24,7 +24,7 @@ from mizzen.analysis.measurement.memories import (
     with_values,
 )
 from mizzen.targets.ethos_u.judge.timing import Step, cycles_of
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
+from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Memory
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,6 +46,8 @@ ROUNDS, TRIES = 8, 4
 STEP = 0.08
 """Of the logarithm, for differences; the model has corners, which a smaller one falls between."""
 LONGEST_STEP = 1.5
+FACTORS = (0.125, 0.35, 2.8, 8.0)
+"""Of a number, where a descent may begin."""
 SETTLED = 1e-3
 """Of the sum of squares, gained in a round: then it ends."""
 LEAST_TO_HOLD_OUT = 4
@@ -230,7 +232,7 @@ class _Search:
         values = self.timer_alone()
         free = list(range(len(values)))
         errors = [math.inf] * len(values)
-        values = self._around(values, free)
+        values = self._begun(values, free)
         while free:
             values = self._descended(values, free)
             for place, error in zip(free, self._errors(values, free), strict=True):
@@ -247,12 +249,19 @@ class _Search:
             )
         )
 
-    def _around(self, values: list[float], free: Sequence[int]) -> list[float]:
-        """Return where to begin: the best of some values of each number in turn."""
+    def _begun(self, values: list[float], free: Sequence[int]) -> list[float]:
+        """Return the best of descents: from where it is, and with each memory to blame alone."""
+        memories = dict.fromkeys(self.known[place].memory for place in free)
+        starts = [self._around(values, free, blamed) for blamed in memories if blamed]
+        found = [self._descended(start, free) for start in (values, *starts)]
+        return min(found, key=lambda each: self._cost(each, free))
+
+    def _around(self, values: list[float], free: Sequence[int], blamed: Memory) -> list[float]:
+        """Return where to begin: the best of some values of a memory's numbers in turn."""
         values, cost = list(values), self._cost(values, free)
         for place in free:
             known = self.known[place]
-            for factor in (0.125, 0.35, 2.8, 8.0):
+            for factor in FACTORS if known.memory is blamed else ():
                 tried = [*values]
                 tried[place] = known.within(_moved(known, values[place], math.log(factor)))
                 if (sought := self._cost(tried, free)) < cost:

@@ -1,0 +1,121 @@
+"""The verb `calibrate`: what it prints, what it writes, its exit status, its JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+CUT = ("--ignore-ops", "DEPTHWISE_CONV_2D,MAX_POOL_2D", "--accelerator-config", "ethos-u55-128")
+COUNTED = (15_911, 4_543, 11_467)
+"""Of the three parts, with a flash of 0.4 bytes a cycle and 150 cycles of latency."""
+ON_CPU = 18_000
+"""What is estimated of the two operators on the CPU."""
+
+
+@pytest.fixture
+def artifact(here: Path, run: Run) -> Path:
+    """The example, cut into three parts of the NPU, and the log of its board."""
+    assert run("compile", "digits.tflite", *CUT, "--prove", "off")[0] == 0
+    rows = [
+        f"mizzen-counters: inference {number}, part {part} of 3, cycles {cycles}"
+        for number in (1, 2)
+        for part, cycles in enumerate(COUNTED, 1)
+    ]
+    (here / "uart.log").write_text("\n".join(rows))
+    return here / "output" / "digits_vela.tflite"
+
+
+def test_what_was_measured_goes_into_a_boards_file(artifact: Path, run: Run) -> None:
+    status, out, err = run("calibrate", artifact, "--log", "uart.log", "-o", "mine.toml")
+    assert (status, err) == (0, "")
+    assert "  forms     Mizzen's counter lines\n" in out
+    assert re.search(r"OffChipFlash  bytes a cycle +1 +0\.(39|40)\d* +within", out)
+    assert out.endswith("Written\n  mine.toml  the board with its memories as measured\n")
+    status, out, err = run(
+        "check", "digits.tflite", *CUT, "--max-cpu-ops", 2, "--board", "mine.toml", "--prove", "off"
+    )
+    assert status == 0
+    assert "  measured     uart.log (sha256 " in err
+    said = re.search(r"estimate +([\d,]+) cycles", out)
+    assert said is not None, out
+    assert int(said[1].replace(",", "")) == pytest.approx(sum(COUNTED) + ON_CPU, rel=0.05)
+
+
+def test_the_document(artifact: Path, run: Run) -> None:
+    status, out, _ = run("calibrate", artifact, "--log", "uart.log", "--json")
+    told = json.loads(out)
+    assert status == 0
+    assert [count["measured"] for count in told["counts"]] == list(COUNTED)
+    assert told["deviation"]["after"]["worst"] < 0.05 < told["deviation"]["before"]["median"]
+    assert told["deviation"]["held_out_after"] is None
+    assert told["logs"][0]["measurements"] == 6
+    assert told["written"] is None
+    flash = next(each for each in told["parameters"] if each["memory"] == "OffChipFlash")
+    assert flash["told"]
+    assert flash["value"] == pytest.approx(0.4, rel=0.05)
+
+
+def test_what_explains_nothing_is_not_written(artifact: Path, here: Path, run: Run) -> None:
+    (here / "odd.log").write_text(
+        "".join(
+            f"mizzen-counters: inference 1, part {part} of 3, cycles {cycles}\n"
+            for part, cycles in enumerate((900, 900, 90_000), 1)
+        )
+    )
+    status, out, err = run("calibrate", artifact, "--log", "odd.log", "-o", "mine.toml")
+    assert status == 1
+    assert "  mine.toml  nothing: the memories do not explain the counts\n" in out
+    assert not (here / "mine.toml").exists()
+    assert err.startswith("error[E745]: estimates with the fitted memories must be within 10%")
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (
+            ("-o", "mine.txt"),
+            "error[E747]: a board's file must end with .toml, not 'mine.txt'\n"
+            "  help --output mine.toml\n",
+        ),
+        (
+            ("--log", "none.log"),
+            "error[E110]: none.log must be a file that can be read: No such file or directory\n",
+        ),
+        (
+            ("--board", "grove_vision_ai_v2"),
+            "error[E442]: the NPU on grove_vision_ai_v2 must be ethos-u55-64, not 'ethos-u55-128'"
+            "\n  help compile the network with --accelerator-config ethos-u55-64\n",
+        ),
+    ],
+    ids=["ending", "log", "board"],
+)
+def test_what_is_wrong_is_said(
+    artifact: Path, run: Run, words: tuple[str, ...], error: str
+) -> None:
+    given = words if "--log" in words else ("--log", "uart.log", *words)
+    status, _, err = run("calibrate", artifact, *given)
+    assert (status, err) == (2, error)
+
+
+def test_a_board_cannot_inherit_itself(artifact: Path, here: Path, run: Run) -> None:
+    assert run("calibrate", artifact, "--log", "uart.log", "-o", "mine.toml")[0] == 0
+    before = (here / "mine.toml").read_text()
+    words = ("--board", "mine.toml", "-o", "mine.toml", "--log", "uart.log")
+    status, _, err = run("calibrate", artifact, *words)
+    assert status == 2
+    assert err.startswith("error[E748]: mine.toml must inherit another board's file")
+    assert (here / "mine.toml").read_text() == before
+
+
+def test_an_artifact_for_the_cpu_has_no_counters(here: Path, run: Run) -> None:
+    (here / "uart.log").write_text("NPU TOTAL: 9 cycles")
+    status, _, err = run("calibrate", "digits.tflite", "--log", "uart.log")
+    assert status == 2
+    assert err.startswith(
+        "error[E741]: digits.tflite must have a program of Ethos-U, whose counters a log is of"
+    )
