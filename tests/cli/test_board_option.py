@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -223,15 +224,17 @@ def test_an_artifact_alone_has_the_mode_of_a_compilation_for_the_board(
 
 def test_the_report_names_the_board_and_the_fit(here: Path, run: Run) -> None:
     words = ("report", "digits.tflite", "--board", "grove_vision_ai_v2", "--prove", "off")
-    status, out, _ = run(*words)
+    status, out, err = run(*words)
     assert status == 0
     assert "On Seeed Grove Vision AI Module V2\n  memory mode  Shared_Sram\n  SRAM " in out
-    assert "  time         not known: the board file has no NPU clock; --clock gives it\n" in out
+    assert " at 500 MHz, " in out
+    assert "the system's: the board file has no NPU clock; --clock gives it" in err
     page = (here / "digits.html").read_text()
     assert ">On Seeed Grove Vision AI Module V2</h2>" in page
     _, out, _ = run(*words, "--clock", "400M", "--json")
     answer = json.loads(out)
-    assert answer["time"]["clock_hz"] == 400_000_000
+    assert answer["cost"]["clock_hz"] == 400_000_000
+    assert "time" not in answer
     assert answer["board"]["findings"] == []
     (here / "small.toml").write_text(
         'inherits = "himax_we2"\nname = "small"\n[[memory]]\nname = "SRAM"\nsize_kib = 4\n'
@@ -245,5 +248,38 @@ def test_the_report_names_the_board_and_the_fit(here: Path, run: Run) -> None:
 def test_a_compilation_and_a_report_tell_the_time_at_another_clock(here: Path, run: Run) -> None:
     words = ("digits.tflite", "--accelerator-config", "ethos-u55-64", "--clock", "400M")
     for verb in ("compile", "report"):
-        _, out, _ = run(verb, *words, "--prove", "off")
-        assert re.search(r"^At another clock\n  time  .* at 400 MHz, ", out, re.M), verb
+        _, out, err = run(verb, *words, "--prove", "off")
+        assert re.search(r"^  estimate .* at 400 MHz, ", out, re.M), verb
+        assert "clock        400 MHz\n" in err
+
+
+def test_there_is_one_clock_and_it_is_the_boards(here: Path, run: Run) -> None:
+    """Not the system configuration's, which is another board's; wherever a time is told."""
+    words = ("digits.tflite", "--board", "alif_ensemble_e7_he", "--prove", "off")
+    made = json.loads(run("compile", *words, "--json")[1])
+    assert made["configuration"]["system_config"] == "Ethos_U55_High_End_Embedded"
+    (row,) = csv.DictReader(Path(made["summary"]).read_text().splitlines())
+    assert float(row["core_clock"]) == 160e6
+    assert float(row["inference_time"]) == pytest.approx(made["cycles"] / 160e6)
+    alone = json.loads(run("report", made["artifact"], "--json")[1])
+    for told in (made, made["cost"], alone["cost"], alone["compilation"]):
+        assert told["clock_hz"] == 160e6
+    _, out, _ = run("check", *words)
+    assert out.count(" at 160 MHz") == 1
+    assert "500 MHz" not in out
+    other = json.loads(run("report", made["artifact"], "--clock", "80M", "--json")[1])
+    assert other["cost"]["clock_hz"] == other["compilation"]["clock_hz"] == 80e6
+    assert other["cost"]["cycles"] == made["cycles"]
+
+
+def test_the_cpu_has_the_boards_core_and_its_own_clock(here: Path, run: Run) -> None:
+    words = ("check", "digits.tflite", "--ignore-ops", "SOFTMAX", "--max-cpu-ops", "1", "--json")
+    more = ("--prove", "off")
+    board = json.loads(run(*words, "--board", "renesas_ra8p1", *more)[1])
+    alone = json.loads(run(*words, "--accelerator-config", "ethos-u55-256", *more)[1])
+    assert (board["processor"], alone["processor"]) == ("cortex-m85", "cortex-m55")
+    assert (board["processor_clock_hz"], board["clock_hz"]) == (1e9, 5e8)
+    assert board["npu_cycles"] == alone["npu_cycles"]
+    assert 0 < board["cpu_cycles"] < alone["cpu_cycles"]
+    out = run(*words[:-1], "--board", "renesas_ra8p1", *more)[1]
+    assert "of the cycles on a Cortex-M85 at 1000 MHz" in " ".join(out.split())

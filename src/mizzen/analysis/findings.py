@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mizzen.diagnostics import Diagnostic, Origin
     from mizzen.report import CompileReport
     from mizzen.report.advice import Advice
+    from mizzen.report.board_figures import BoardFigures
     from mizzen.report.cost import CostReport
     from mizzen.report.layers import Layer
     from mizzen.report.memory import MemoryReport
@@ -70,7 +71,7 @@ class Findings:
     problems       why something is not known that could be
     subgraphs      what the compilation said of each, where there are several: the rest is about one
     advice         what would make it cheaper, where it was tried
-    asked          title and facts about the board, or the clock, that was asked about
+    asked          title and facts about the board that was asked about
     """
 
     name: str
@@ -104,8 +105,15 @@ class Findings:
 Found = TypeVar("Found")
 
 
-def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None) -> Findings:
-    """Ask for everything that is known about an artifact; of several subgraphs, the main one."""
+def findings_of(
+    artifact: Artifact,
+    evaluation: Mapping[str, Any] | None = None,
+    figures: BoardFigures | None = None,
+) -> Findings:
+    """Ask for everything that is known about an artifact; of several subgraphs, the main one.
+
+    figures  what a board says of time; else what the artifact was compiled for
+    """
     problems: list[Diagnostic] = []
     whole, main = artifact.report, artifact.subgraphs[0]
     artifact = as_written(main)
@@ -116,7 +124,7 @@ def findings_of(artifact: Artifact, evaluation: Mapping[str, Any] | None = None)
         outputs=artifact.outputs,
         streams=tuple(_streams(artifact)),
         compilation=artifact.report,
-        cost=_unless_refused(lambda: cost_report(main), problems),
+        cost=_unless_refused(lambda: cost_report(main, figures=figures), problems),
         memory=_unless_refused(lambda: memory_report(artifact), problems),
         evaluation=evaluation,
         bytes_a_cycle=_rates(artifact),

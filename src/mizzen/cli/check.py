@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mizzen.cli.advice import tried_advice
 from mizzen.cli.artifacts import add_data_option, is_size, load_artifact
+from mizzen.cli.clock import add_clock_option
 from mizzen.cli.configuration import (
     GivenOnce,
     add_budget_options,
@@ -18,7 +19,7 @@ from mizzen.cli.configuration import (
     size_in_bytes,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.fit import Needs, add_clock_option, needs_of_network, needs_text
+from mizzen.cli.fit import Needs, needs_of_network, needs_text
 from mizzen.cli.layers import cliff_text, layers_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, operators_text, summary_rows
@@ -156,7 +157,7 @@ def _model(options: argparse.Namespace, console: Console) -> Answer:
     report = checked.compilation
     cost = cost_of(checked.artifact)
     compile_again = again(options.model, **asked)
-    needs = needs_of_network(checked.artifact, cost, chosen.board, options.clock, compile_again)
+    needs = needs_of_network(checked.artifact, chosen.board, compile_again)
     layers = _layers(checked, cost, needs.memory, options.sort)
     made = checked.artifact, layers
     advice = tried_advice(options.model, made, asked, chosen, console)

@@ -16,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.cli.clock import timed_on
 from mizzen.cli.comparison import comparison_text, growth_text, precision_text, versions_text
 from mizzen.cli.configuration import (
     Keywords,
     add_configuration_options,
+    board_of,
     file_name,
     keywords,
     positive_number,
@@ -384,7 +386,8 @@ def _versions(
             artifact = load(model, of_all)
             require_on_board(options, artifact)
             told += artifact.doubts
-            yield version_of_artifact(artifact).named(names.get(model))
+            figures = timed_on(artifact, board_of(options), None)
+            yield version_of_artifact(artifact, figures).named(names.get(model))
             continue
         for asked in configurations:
             try:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mizzen.cli.clock import add_clock_option
 from mizzen.cli.configuration import (
     add_budget_options,
     add_configuration_options,
@@ -22,7 +23,7 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.fit import Needs, add_clock_option, needs_of_network, needs_text
+from mizzen.cli.fit import Needs, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, size
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
@@ -125,10 +126,9 @@ def _compiled(
             )
         )
     cost = cost_of(artifact)
-    needs = Needs(None, None, None)
-    if chosen.board is not None or options.clock is not None:
-        compile_again = again(model, **asked)
-        needs = needs_of_network(artifact, cost, chosen.board, options.clock, compile_again)
+    needs = Needs()
+    if chosen.board is not None:
+        needs = needs_of_network(artifact, chosen.board, again(model, **asked))
     return Answer(
         {
             **{what: str(file) for what, file in files.items()},

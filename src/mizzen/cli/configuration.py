@@ -41,6 +41,7 @@ class Keywords(TypedDict):
 
     accelerator: str | None
     board: str | None
+    clock_hz: int | None
     config: tuple[str, ...] | None
     system_config: str | None
     memory_mode: str | None
@@ -221,6 +222,7 @@ def keywords(options: argparse.Namespace) -> Keywords:
     return Keywords(
         accelerator=options.accelerator_config,
         board=vars(options).get("board"),
+        clock_hz=vars(options).get("clock"),
         config=tuple(options.config) if options.config else None,
         system_config=options.system_config,
         memory_mode=options.memory_mode,

@@ -40,12 +40,24 @@ GONE = {"folded": "constants of the artifact now", "unused": "nothing takes what
 def configuration_text(chosen: ResolvedTarget, *, width: int) -> str:
     """Say which configuration is in force, and what of it was not asked for."""
     facts = [] if chosen.board is None else [("board", board_title(chosen.board))]
+    facts += clock_rows(chosen)
     for line in chosen.backend.configuration_lines(chosen.configuration):
         value = line.value if isinstance(line.value, str) else size(line.value)
         facts.append((line.label, f"{value} (default)" if line.is_default else value))
     if chosen.configuration.ignore_ops:
         facts.append(("on the CPU", ", ".join(chosen.configuration.ignore_ops)))
     return fields(facts, width=width)
+
+
+def clock_rows(chosen: ResolvedTarget) -> Iterator[tuple[str, str]]:
+    """Say which clock times are told at, where a board or the command line has one."""
+    figures = chosen.board_figures
+    if figures is None:
+        return
+    if figures.clock_hz:
+        yield "clock", f"{figures.clock_hz / 1e6:g} MHz"
+    else:
+        yield "clock", "the system's: the board file has no NPU clock; --clock gives it"
 
 
 def board_title(board: Board) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mizzen.cli.advice import tried_advice
 from mizzen.cli.artifacts import add_data_option, load_artifact
+from mizzen.cli.clock import add_clock_option, timed_on
 from mizzen.cli.configuration import (
     add_configuration_options,
     board_of,
@@ -19,7 +20,7 @@ from mizzen.cli.configuration import (
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
-from mizzen.cli.fit import Needs, add_clock_option, needs_facts, needs_of_network, needs_text
+from mizzen.cli.fit import Needs, needs_facts, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, inference
 from mizzen.cli.placement import artifact_text, conversion_rows
 from mizzen.diagnostics import fail
@@ -83,10 +84,11 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
     evaluation = _evaluation(options)
     artifact, chosen = _artifact(options, console)
+    figures = None if chosen is not None else timed_on(artifact, board_of(options), options.clock)
     if options.signature is not None:
         artifact = artifact.signature(options.signature)
     with console.progress(f"looking into {options.artifact}"):
-        findings = findings_of(artifact, evaluation)
+        findings = findings_of(artifact, evaluation, figures)
     if chosen is not None:
         made, asked = (artifact, findings.layers), keywords(options)
         advice = tried_advice(options.artifact, made, asked, chosen, console)
@@ -123,11 +125,11 @@ def _head(findings: Findings, console: Console) -> str:
 
 
 def _needs(options: argparse.Namespace, artifact: Artifact, findings: Findings) -> Needs:
-    """Count what the artifact needs of the board, or at the clock, that is asked about."""
+    """Count what the artifact needs of the board that is asked about."""
     board = board_of(options)
-    if findings.memory is None or (board is None and options.clock is None):
-        return Needs(None, None, None)
-    return needs_of_network(artifact, findings.cost, board, options.clock)
+    if findings.memory is None or board is None:
+        return Needs()
+    return needs_of_network(artifact, board)
 
 
 def _files(options: argparse.Namespace, findings: Findings) -> Iterator[tuple[Path, str, bytes]]:
@@ -210,7 +212,7 @@ def _artifact(
 def _require_nothing_asked(options: argparse.Namespace) -> None:
     """Refuse options that say how to compile what is compiled already: E585."""
     asked = argparse.Namespace(**vars(options))
-    asked.accelerator_config = asked.board = None
+    asked.accelerator_config = asked.board = asked.clock = None
     if keywords(asked) != keywords(_nothing_asked()):
         raise fail(
             "E585",

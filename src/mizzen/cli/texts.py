@@ -32,7 +32,7 @@ def _checked(checked: CheckReport, console: Console) -> str:
     from mizzen.analysis.layers import layers
 
     cost = cost_of(checked.artifact)
-    needs = needs_of_network(checked.artifact, cost, None, None)
+    needs = needs_of_network(checked.artifact, None)
     known = () if cost is None else tuple(layers(checked.compilation, cost, needs.memory))
     said = (*checked.failures, *checked.compilation.diagnostics)
     return "\n\n".join(

@@ -146,7 +146,8 @@ def assembled(
     """Return the artifact of a placed network, and its tensors by the values that they are."""
     placed = numbered(lowering, placed)
     assembly = _Assembly(lowering, placed.partition, placed.code)
-    return with_time(_artifact(lowering, placed, chosen, assembly.contents())), assembly.tensors
+    artifact = _artifact(lowering, placed, chosen, assembly.contents())
+    return with_time(artifact, chosen.board_figures), assembly.tensors
 
 
 def _artifact(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
+    from mizzen.report.board_figures import BoardFigures
     from mizzen.targets.bounds import Bound
 
 C = TypeVar("C", bound=Configuration)
@@ -124,9 +125,17 @@ class Backend(ABC, Generic[C]):
         raise self._without_scales(name)
 
     def check_tosa(
-        self, data: bytes, name: str, configuration: C, on_progress: ProgressCallback | None
+        self,
+        data: bytes,
+        name: str,
+        configuration: C,
+        figures: BoardFigures | None,
+        on_progress: ProgressCallback | None,
     ) -> CompileReport:
-        """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
+        """Place a file's TOSA operators, those that the NPU does not take with their reasons.
+
+        figures  what a board says of how long they take
+        """
         raise self._without_scales(name)
 
     def tflite_bounds(self, model: Model) -> Mapping[int, Bound]:
@@ -197,8 +206,9 @@ class PlainBackend(Backend[PlainConfiguration]):
 class ResolvedTarget:
     """A backend, the configuration in force for it, and what to prove of what it makes.
 
-    shapes  what the user says of extents that a network leaves open
-    board   that it is for; None where none is named
+    shapes         what the user says of extents that a network leaves open
+    board          that it is for; None where none is named
+    board_figures  what the board, or a clock that was asked for, says of time; None for neither
     """
 
     backend: Backend[Any]
@@ -206,6 +216,7 @@ class ResolvedTarget:
     proof: ProofOptions = DEFAULT
     shapes: Extents = field(default_factory=Extents)
     board: Board | None = None
+    board_figures: BoardFigures | None = None
 
     @property
     def accelerator(self) -> str:
@@ -229,16 +240,20 @@ def resolve_target(options: CompileOptions) -> ResolvedTarget:
     Raises E2xx for what cannot be, E197 for shapes that are none, E410 to E414 and E443 for a board
     that is none.
     """
+    from mizzen.compiler.board import figures_of
+
     if options.board is not None:
         return _on_board(options, options.board)
     backend = backend_for(options.accelerator_name)
     resolved = backend.resolve(options)
-    return ResolvedTarget(backend, resolved, options.proof, checked(options.shapes))
+    figures = figures_of(None, options.accelerator_name, options.clock_hz)
+    shapes = checked(options.shapes)
+    return ResolvedTarget(backend, resolved, options.proof, shapes, board_figures=figures)
 
 
 def _on_board(options: CompileOptions, name: str) -> ResolvedTarget:
     from mizzen.boards import find_board
-    from mizzen.compiler.board import as_measured, on_board, with_memories
+    from mizzen.compiler.board import as_measured, figures_of, on_board, with_memories
 
     board = find_board(name)
     asked = on_board(options, board)
@@ -247,4 +262,5 @@ def _on_board(options: CompileOptions, name: str) -> ResolvedTarget:
     mode = backend.resolve(bundled).as_dict().get("memory_mode")
     resolved = backend.resolve(with_memories(as_measured(asked, board), board, mode))
     resolved = backend.on_measured(resolved, board)
-    return ResolvedTarget(backend, resolved, asked.proof, checked(asked.shapes), board)
+    figures = figures_of(board, asked.accelerator_name, asked.clock_hz)
+    return ResolvedTarget(backend, resolved, asked.proof, checked(asked.shapes), board, figures)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from mizzen.boards import Board, Role, board_names, find_board
 from mizzen.compiler.options import DEFAULT_ACCELERATOR, CompileOptions
 from mizzen.diagnostics import MizzenError, fail
+from mizzen.report.board_figures import BoardFigures
 
 
 def on_board(options: CompileOptions, board: Board) -> CompileOptions:
@@ -64,6 +65,26 @@ def as_measured(options: CompileOptions, board: Board) -> CompileOptions:
     if measured is None or own or options.accelerator_name != measured.accelerator:
         return options
     return replace(options, system_config=measured.system_config)
+
+
+def figures_of(
+    board: Board | None, accelerator: str, clock_hz: float | None
+) -> BoardFigures | None:
+    """Return what a board says of time; None without one, and without a clock that is asked for.
+
+    clock_hz  of the NPU, before the board's; E290 for one that is none
+    """
+    if clock_hz is not None and not clock_hz > 0:
+        raise fail("E290", f"the NPU's clock must be above 0 Hz, not {clock_hz}")
+    if board is None:
+        return None if clock_hz is None else BoardFigures(clock_hz=clock_hz)
+    npu = next((npu for npu in board.npus if npu.has(accelerator)), board.npu)
+    return BoardFigures(
+        board.name,
+        float(clock_hz or npu.clock_hz or 0),
+        board.cpu.core,
+        float(board.cpu.fastest or 0),
+    )
 
 
 def own_accelerator(board: Board) -> str:

@@ -256,8 +256,9 @@ def _compile_tflite(
         artifact = compile_one(model, data)
         if model.signatures:
             artifact = with_signatures(artifact, model)
+    timed = with_time(artifact, target.board_figures)
     said = few_levels(model)
-    return with_diagnostics(with_kernel_warnings(with_time(artifact), model), said)
+    return with_diagnostics(with_kernel_warnings(timed, model), said)
 
 
 def require_source(model: Model) -> None:
@@ -284,10 +285,14 @@ TOSA = FrontEnd(
     lambda source, target, told: with_time(
         target.backend.compile_tosa(
             source.data, source.name, target.configuration, target.proof, told
-        )
+        ),
+        target.board_figures,
     ),
     lambda source, target, told: Checked(
-        target.backend.check_tosa(source.data, source.name, target.configuration, told), None
+        target.backend.check_tosa(
+            source.data, source.name, target.configuration, target.board_figures, told
+        ),
+        None,
     ),
 )
 PYTORCH = FrontEnd("PyTorch", lambda data, name: name.endswith(EXPORTED), _compile_exported)

@@ -22,7 +22,8 @@ DEFAULT_ACCELERATOR = "ethos-u55-256"
 class SystemKeywords(TypedDict, total=False):
     """Options of a compilation, as keywords of Python functions.
 
-    board             the name or the file of a board, whose NPU and memories are the default
+    board             the name or the file of a board: its NPU, memories and clocks are the default
+    clock_hz          of the NPU, for what is told of time; else the board's or the configuration's
     config            a `vela.ini`, or several
     arena_cache_size  SRAM that the compiler may plan with, in bytes
     target_options    options that only one family has, by name
@@ -31,6 +32,7 @@ class SystemKeywords(TypedDict, total=False):
     """
 
     board: str | None
+    clock_hz: float | None
     config: ConfigFiles
     system_config: str | None
     memory_mode: str | None
@@ -58,6 +60,7 @@ class CompileOptions:
 
     accelerator       None for the default: the board's, where one is named
     board             the name or the file of a board
+    clock_hz          of the NPU, for what is told of time
     arena_cache_size  SRAM that the compiler may plan with, in bytes
     ignore_ops        types of operators that stay on the CPU
     target_options    options that only one family has, by name
@@ -78,6 +81,7 @@ class CompileOptions:
     allow_inexact: bool = False
     shapes: Shapes | None = None
     board: str | None = None
+    clock_hz: float | None = None
 
     @property
     def accelerator_name(self) -> str:

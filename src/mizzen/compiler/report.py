@@ -17,6 +17,7 @@ from mizzen.compiler.shapes import shape_of_operator
 from mizzen.diagnostics import Device, Diagnostic, MizzenError, Origin, Reason, Severity
 from mizzen.frontends.tflite import Model, Operator, macs
 from mizzen.report import Area, CompileReport, Measure, OperatorPlacement
+from mizzen.report.board_figures import BoardFigures
 from mizzen.report.proof import NOT_PROVED, Proof, not_compared
 
 CONSTANTS = "constants"
@@ -90,8 +91,11 @@ NO_TIMING_MODEL = "E573"
 """The code of programs that no timing model knows."""
 
 
-def with_time(artifact: Artifact) -> Artifact:
-    """Put how long an inference takes into an artifact's report, and what each operator takes."""
+def with_time(artifact: Artifact, figures: BoardFigures | None) -> Artifact:
+    """Put how long an inference takes into an artifact's report, and what each operator takes.
+
+    figures  what the board says; None without one
+    """
     if artifact.report is not None:
         report = artifact.report
         subgraphs = {part.title: part for part in copy(artifact).subgraphs}
@@ -100,27 +104,30 @@ def with_time(artifact: Artifact) -> Artifact:
             replace(
                 report,
                 subgraphs=tuple(
-                    timed_report(subgraphs[each.subgraph], each)
+                    timed_report(subgraphs[each.subgraph], each, figures)
                     if each.subgraph in subgraphs
                     else each
                     for each in report.subgraphs
                 ),
             ),
+            figures,
         )
     return artifact
 
 
-def timed_report(artifact: Artifact, report: CompileReport) -> CompileReport:
+def timed_report(
+    artifact: Artifact, report: CompileReport, figures: BoardFigures | None
+) -> CompileReport:
     """Return an artifact's report with what the timing model says; without where none does.
 
     An inference is of the main subgraph with what it executes, each once: how often a loop runs is
     not known.
     """
     try:
-        cost = cost_report(artifact)
+        cost = cost_report(artifact, figures=figures or BoardFigures())
     except MizzenError as error:
         if error.diagnostic.code == NO_TIMING_MODEL:
-            return report
+            return replace(report, board_figures=figures)
         raise
     owned = by_owner(cost.operations, report)
 
@@ -128,7 +135,8 @@ def timed_report(artifact: Artifact, report: CompileReport) -> CompileReport:
         operations = owned.get((placement.subgraph, placement.index), ())
         return replace(placement, cycles=sum(each.cycles for each in operations))
 
-    return replace(report, time=cost.time, placements=tuple(map(timed, report.placements)))
+    placements = tuple(map(timed, report.placements))
+    return replace(report, time=cost.time, placements=placements, board_figures=figures)
 
 
 def with_diagnostics(artifact: Artifact, diagnostics: Iterable[Diagnostic]) -> Artifact:

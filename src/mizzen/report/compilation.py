@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
+from mizzen.report.board_figures import BoardFigures
 from mizzen.report.code import CodeChoice, NetworkChoice, choice_of, network_choice_of
 from mizzen.report.cost import InferenceTime
 from mizzen.report.proof import NOT_PROVED, Proof
@@ -95,6 +96,7 @@ class CompileReport:
     diagnostics    what happened on the way
     proof          what executing the code showed
     code           per NPU operator, whose code it has; empty where there was no choice
+    board_figures  what the board, or a clock that was asked for, says of time; None for neither
     subgraph       whose report it is, where the network has several
     subgraphs      the reports of all subgraphs, in the file's order; empty where there is one
     """
@@ -116,6 +118,7 @@ class CompileReport:
     proof: Proof = NOT_PROVED
     code: tuple[CodeChoice, ...] = ()
     choice: NetworkChoice | None = None
+    board_figures: BoardFigures | None = None
     subgraph: str = ""
     subgraphs: tuple[CompileReport, ...] = ()
 
@@ -263,6 +266,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "proof": asdict(report.proof),
         "code": [asdict(row) for row in report.code],
         **({"choice": asdict(report.choice)} if report.choice else {}),
+        **({"board_figures": asdict(report.board_figures)} if report.board_figures else {}),
         **({"subgraph": report.subgraph} if report.subgraph else {}),
         **(
             {"subgraphs": [as_dict(subgraph) for subgraph in report.subgraphs]}
@@ -313,6 +317,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         proof=_proof(document["proof"]) if "proof" in document else NOT_PROVED,
         code=tuple(choice_of(row) for row in document.get("code", ())),
         choice=network_choice_of(document.get("choice")),
+        board_figures=_board_figures(document.get("board_figures")),
         subgraph=_of(str, document.get("subgraph", "")),
         subgraphs=tuple(from_dict(entry) for entry in document.get("subgraphs", ())),
     )
@@ -323,11 +328,24 @@ CYCLES = ("cycles", "npu_cycles", "compute_cycles")
 
 def _time(data: dict[str, Any]) -> InferenceTime:
     cycles, npu, compute = (_number(data, key) for key in CYCLES)
-    clock_hz = data["clock_hz"]
-    if type(clock_hz) not in (int, float) or not 0 <= clock_hz < LARGEST_NUMBER:
-        raise ValueError(f"{clock_hz!r} is no clock")
     processor, more = _text(data, "processor"), _of(int, data.get("conversion_cycles", 0))
-    return InferenceTime(cycles, npu, compute, float(clock_hz), processor, more)
+    clock_hz, core_hz = _clock(data["clock_hz"]), _clock(data.get("processor_clock_hz", 0))
+    return InferenceTime(cycles, npu, compute, clock_hz, processor, more, core_hz)
+
+
+def _clock(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no clock")
+    if not 0 <= value < LARGEST_NUMBER:
+        raise ValueError(f"{value!r} is no clock")
+    return float(value)
+
+
+def _board_figures(data: dict[str, Any] | None) -> BoardFigures | None:
+    if data is None:
+        return None
+    clock_hz, core_hz = (_clock(data[key]) for key in ("clock_hz", "processor_clock_hz"))
+    return BoardFigures(_text(data, "board"), clock_hz, _text(data, "processor"), core_hz)
 
 
 def _of(kind: type[Value], value: object) -> Value:

@@ -147,6 +147,7 @@ class InferenceTime:
     processor          core that the CPU's part is estimated for; empty where there is none
     conversion_cycles  not of these: what the CPU takes besides where a program has floats for a
                        file of integers
+    processor_clock_hz  of that core; 0 for the NPU's
     """
 
     cycles: int
@@ -155,6 +156,7 @@ class InferenceTime:
     clock_hz: float
     processor: str = ""
     conversion_cycles: int = 0
+    processor_clock_hz: float = 0.0
 
     def with_conversions(self) -> InferenceTime:
         """Return the time of a file that converts a program's floats itself."""
@@ -188,6 +190,7 @@ class CostReport:
     spans              in the order of their starts
     meaning            what a reader must know of these cycles; empty where nothing is special
     conversion_cycles  besides the operations, where a program has floats for a file of integers
+    processor_clock_hz  of the core; 0 for the NPU's
     """
 
     model: str
@@ -198,6 +201,7 @@ class CostReport:
     spans: tuple[Span, ...] = ()
     meaning: str = ""
     conversion_cycles: int = 0
+    processor_clock_hz: float = 0.0
 
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows; None for its text."""
@@ -236,6 +240,7 @@ class CostReport:
             self.clock_hz,
             self.processor,
             self.conversion_cycles,
+            self.processor_clock_hz,
         )
 
     @property

@@ -65,7 +65,7 @@ def inference(time: InferenceTime) -> str:
         text += f", {duration(time.seconds)} at {time.clock_hz / 1e6:g} MHz"
         text += f", {per_second(time.inferences_per_second)} inferences per second"
     if time.cpu_cycles:
-        text += f"; {time.cpu_cycles:,} of the cycles on {_core(time)} at the same clock"
+        text += f"; {time.cpu_cycles:,} of the cycles on {_core(time)} at {_core_clock(time)}"
     return text
 
 
@@ -77,6 +77,12 @@ def conversions(time: InferenceTime) -> str:
 
 def _core(time: InferenceTime) -> str:
     return f"a {time.processor.title()}" if time.processor else "the CPU"
+
+
+def _core_clock(time: InferenceTime) -> str:
+    if time.processor_clock_hz in (0.0, time.clock_hz):
+        return "the same clock"
+    return f"{time.processor_clock_hz / 1e6:g} MHz"
 
 
 def shape(dimensions: Sequence[int]) -> str:

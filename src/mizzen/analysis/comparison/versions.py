@@ -21,6 +21,7 @@ from mizzen.report.compilation import SRAM
 from mizzen.report.versions import AreaName, LayerCost, Version
 
 if TYPE_CHECKING:
+    from mizzen.report.board_figures import BoardFigures
     from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
 
@@ -44,14 +45,17 @@ def version_of(
     return cost_of(artifact, artifact.report, configuration_of(target))
 
 
-def version_of_artifact(artifact: Artifact) -> Version:
-    """Say what an artifact costs, whatever made it; with its report in the model's own words."""
+def version_of_artifact(artifact: Artifact, figures: BoardFigures | None = None) -> Version:
+    """Say what an artifact costs, whatever made it; with its report in the model's own words.
+
+    figures  what a board says of time; else what the artifact was compiled for
+    """
     report = artifact.report
     if report is None:
         named = {"accelerator": artifact.accelerator} if artifact.accelerator else {}
-        return cost_of(artifact, None, named)
+        return cost_of(artifact, None, named, figures)
     named = {key: str(report.configuration[key]) for key in NAMED if report.configuration.get(key)}
-    return cost_of(artifact, report, named)
+    return cost_of(artifact, report, named, figures)
 
 
 def identities(models: Iterable[str]) -> dict[str, str]:
@@ -83,10 +87,13 @@ def is_artifact(path: str | PathLike[str]) -> bool:
 
 
 def cost_of(
-    artifact: Artifact, report: CompileReport | None, configuration: Mapping[str, str]
+    artifact: Artifact,
+    report: CompileReport | None,
+    configuration: Mapping[str, str],
+    figures: BoardFigures | None = None,
 ) -> Version:
     """Return the costs of an artifact: its streams' time, and the memories that it must have."""
-    cost, memory = cost_report(artifact), memory_report(artifact)
+    cost, memory = cost_report(artifact, figures=figures), memory_report(artifact)
     layers = tuple(_operations(cost) if report is None else _layers(cost, report))
     macs = sum(operation.macs for operation in cost.operations)
     areas = {AreaName(area.area, area.memory): area.used_bytes for area in memory.areas}

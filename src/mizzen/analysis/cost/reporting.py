@@ -10,7 +10,7 @@ from mizzen.analysis.cost.cpu import cpu_operations
 from mizzen.analysis.cost.ethos_n import ethos_n_operations
 from mizzen.analysis.cost.ethos_u import ethos_u_operations
 from mizzen.analysis.cost.origins import of_commands, of_model
-from mizzen.analysis.cost.processors import Processor, find_processor
+from mizzen.analysis.cost.processors import PROCESSORS, Processor, find_processor
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.control_step import ControlStep
 from mizzen.artifact.ethos_n import NpuProgram
@@ -19,6 +19,7 @@ from mizzen.artifact.steps import NpuStep, Step
 from mizzen.artifact.views import within
 from mizzen.artifact.written import as_written, conversions
 from mizzen.diagnostics import fail
+from mizzen.report.board_figures import BoardFigures
 from mizzen.report.cost import CostReport, OperationCost, Span
 from mizzen.targets.ethos_n.timing import SHORTEST_STRIPE_CYCLES
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
@@ -41,40 +42,67 @@ def cost_report(
     artifact: Artifact,
     *,
     configuration: EthosUConfiguration | None = None,
-    processor: str = "cortex-m55",
+    processor: str | None = None,
     processor_clock_hz: float | None = None,
+    figures: BoardFigures | None = None,
 ) -> CostReport:
     """Estimate what an inference of an artifact's file costs.
 
     configuration       the system that it runs in, as `system_config.resolve` gives it; else the
                         one it was compiled for, or the accelerator's default where none is known
-    processor           the core that runs CPU operators, one of `PROCESSORS`
-    processor_clock_hz  of that core; else the NPU's
+    processor           the core that runs CPU operators, one of `PROCESSORS`; else the board's, or
+                        a Cortex-M55
+    processor_clock_hz  of that core; else the board's or, where it has another core, the NPU's
+    figures             what a board says; else what the artifact was compiled for
 
     Raises E570 for a configuration of another accelerator, E571 for an unknown core, E572 for a
     clock that is not one, E6xx and E98x for streams that cannot be read.
     """
-    core = find_processor(processor)
+    report = artifact.report
+    figures = figures or (report.board_figures if report is not None else None) or BoardFigures()
     chosen = configuration_of(artifact, configuration)
-    clock_hz = ETHOS_N_CLOCK_HZ if chosen is None else chosen.system.core_clock_hz
-    if processor_clock_hz is not None and not processor_clock_hz > 0:
-        raise fail("E572", f"a core's clock must be above 0 Hz, not {processor_clock_hz}")
-    ratio = clock_hz / (processor_clock_hz or clock_hz)
-    clocks = _Clocks(chosen, core, ratio)
+    clock_hz = figures.clock_hz or _own_clock_hz(chosen)
+    core, core_hz = _core(figures, processor, processor_clock_hz)
+    clocks = _Clocks(chosen, core, clock_hz / (core_hz or clock_hz))
     file = as_written(artifact)
     operations, spans = _operations(file, file.contents, clocks)
     more = _conversion_cycles(artifact, clocks)
-    report = artifact.report
+    on_cpu = more or any(each.processor_cycles for each in operations)
     return CostReport(
         model=report.model if report is not None else artifact.name,
         configuration=_named(artifact, chosen),
         clock_hz=clock_hz,
-        processor=core.name if more or any(each.processor_cycles for each in operations) else "",
+        processor=core.name if on_cpu else "",
         operations=tuple(operations),
         spans=tuple(sorted(spans, key=lambda span: span.start_cycles)),
         meaning=ETHOS_N_MEANING if chosen is None and artifact.accelerator is not None else "",
         conversion_cycles=more,
+        processor_clock_hz=core_hz if on_cpu else 0.0,
     )
+
+
+DEFAULT_PROCESSOR = "cortex-m55"
+
+
+def _own_clock_hz(chosen: EthosUConfiguration | None) -> float:
+    return ETHOS_N_CLOCK_HZ if chosen is None else chosen.system.core_clock_hz
+
+
+def _core(
+    figures: BoardFigures, asked: str | None, asked_hz: float | None
+) -> tuple[Processor, float]:
+    """Return the core that runs CPU operators, and its clock; 0 for the NPU's. E571, E572.
+
+    A board's core that has no row is another than the one that figures are of: the clock is not
+    taken either.
+    """
+    if asked_hz is not None and not asked_hz > 0:
+        raise fail("E572", f"a core's clock must be above 0 Hz, not {asked_hz}")
+    of_board = asked is None and figures.processor in PROCESSORS
+    core = find_processor(figures.processor if of_board else asked or DEFAULT_PROCESSOR)
+    if asked_hz is not None:
+        return core, asked_hz
+    return core, figures.processor_clock_hz if of_board else 0.0
 
 
 def _conversion_cycles(artifact: Artifact, clocks: _Clocks) -> int:

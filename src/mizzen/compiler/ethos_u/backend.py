@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mizzen.boards import Board
     from mizzen.compiler.codegen import RegionCompiler
     from mizzen.report import CompileReport
+    from mizzen.report.board_figures import BoardFigures
     from mizzen.targets.bounds import Bound
 
 ACCELERATOR = "accelerator"
@@ -145,12 +146,13 @@ class EthosU(Backend[EthosUConfiguration]):
         data: bytes,
         name: str,
         configuration: EthosUConfiguration,
+        figures: BoardFigures | None,
         on_progress: ProgressCallback | None,
     ) -> CompileReport:
         """Place a file's TOSA operators, those that the NPU does not take with their reasons."""
         from mizzen.compiler.ethos_u.makers import check_tosa
 
-        return check_tosa(data, name, configuration, on_progress)
+        return check_tosa(data, name, configuration, figures, on_progress)
 
     def region_compiler(
         self, configuration: EthosUConfiguration, proof: ProofOptions

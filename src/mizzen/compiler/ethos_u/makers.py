@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mizzen.compiler.proof.options import ProofOptions
     from mizzen.frontends.tflite import Model
     from mizzen.report import CompileReport
+    from mizzen.report.board_figures import BoardFigures
 
 
 def compile_tflite(
@@ -86,12 +87,13 @@ def check_tosa(
     file: bytes,
     name: str,
     configuration: EthosUConfiguration,
+    figures: BoardFigures | None,
     on_progress: ProgressCallback | None,
 ) -> CompileReport:
     """Place the operators of a TOSA file by our rules, whose code it gets."""
     from mizzen.compiler.ethos_u import tosa
 
-    return tosa.check_tosa(file, name, configuration, on_progress)
+    return tosa.check_tosa(file, name, configuration, figures, on_progress)
 
 
 def _made(

@@ -58,6 +58,7 @@ def table_file(rows: Sequence[Mapping[str, object]]) -> bytes:
 def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[str, object]:
     """Return the columns of the one row there is."""
     time = report.time or NOTHING_KNOWN
+    clock_hz = time.clock_hz or configuration.system.core_clock_hz
     per_second = time.inferences_per_second or float("nan")
     measures = {measure.memory: measure for measure in report.memories}
     macs = report.figures.get("macCount", 0)
@@ -65,7 +66,7 @@ def summary(report: CompileReport, configuration: EthosUConfiguration) -> dict[s
     return {
         "experiment": "default",
         "network": Path(report.model).stem,
-        **_system(configuration),
+        **_system(configuration, clock_hz),
         "inferences_per_second": per_second,
         "batch_size": 1,
         "inference_time": time.seconds,
@@ -111,7 +112,7 @@ def _constants_in_sram(configuration: EthosUConfiguration) -> bool:
     return configuration.memory(configuration.mode.constants).value == SRAM
 
 
-def _system(configuration: EthosUConfiguration) -> dict[str, object]:
+def _system(configuration: EthosUConfiguration, clock_hz: float) -> dict[str, object]:
     display = {name: value for name, _, value in MEMORIES}
     constants = configuration.memory(configuration.mode.constants).value
     arena = configuration.memory(configuration.mode.arena).value
@@ -121,10 +122,10 @@ def _system(configuration: EthosUConfiguration) -> dict[str, object]:
         "accelerator_configuration": _accelerator(configuration.accelerator.name),
         "system_config": configuration.system.name,
         "memory_mode": configuration.mode.name,
-        "core_clock": configuration.system.core_clock_hz,
+        "core_clock": clock_hz,
         "arena_cache_size": configuration.arena_cache_size_bytes / 1024,
         **{
-            f"{column}_bandwidth": _bandwidth(configuration, name) / GIB
+            f"{column}_bandwidth": _bandwidth(configuration, name, clock_hz) / GIB
             for name, column, _ in MEMORIES
         },
         "weights_storage_area": display[constants],
@@ -138,12 +139,13 @@ def _accelerator(name: str) -> str:
     return f"{product.capitalize()}_{family.upper()}_{macs}"
 
 
-def _bandwidth(configuration: EthosUConfiguration, memory: str) -> float:
+def _bandwidth(configuration: EthosUConfiguration, memory: str, clock_hz: float) -> float:
     """Return bytes per second of a memory; a full port for one that no port has, as Vela does."""
     port = _port(configuration, memory)
     if port is not None:
-        return configuration.bandwidth_bytes_per_second(port)
-    return configuration.accelerator.traits.axi_bytes_per_cycle * configuration.system.core_clock_hz
+        own_clock_hz = configuration.system.core_clock_hz
+        return configuration.bandwidth_bytes_per_second(port) * clock_hz / own_clock_hz
+    return configuration.accelerator.traits.axi_bytes_per_cycle * clock_hz
 
 
 def _port(configuration: EthosUConfiguration, memory: str) -> Port | None:

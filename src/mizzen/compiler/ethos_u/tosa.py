@@ -31,6 +31,7 @@ from mizzen.ops.verify import require_valid
 from mizzen.partition import Extracted, extract_operations
 from mizzen.partition.placement import macs_of
 from mizzen.report import CompileReport, Device, OperatorPlacement
+from mizzen.report.board_figures import BoardFigures
 from mizzen.report.code import Tried
 from mizzen.report.proof import NOT_PROVED, Proof
 from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
@@ -185,6 +186,7 @@ def check_tosa(
     file: bytes,
     name: str,
     configuration: EthosUConfiguration,
+    figures: BoardFigures | None,
     on_progress: ProgressCallback | None,
 ) -> CompileReport:
     """Place a file's operators; memory and cycles are of those that the NPU takes.
@@ -221,7 +223,7 @@ def check_tosa(
         origins=origins,
     )
     part = Artifact(code.network, name, contents_of(code.model, origins), report)
-    return timed_report(part, report)
+    return timed_report(part, report, figures)
 
 
 def _computes(operation: Operation) -> bool:
