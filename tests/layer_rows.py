@@ -826,6 +826,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.mesh.npu": (
         "mizzen.diagnostics",
         "mizzen.package",
+        "mizzen.artifact",
         "mizzen.compiler.compile",
         "mizzen.mesh.program",
         "mizzen.mesh.execution",

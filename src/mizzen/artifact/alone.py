@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mizzen.artifact.sealing import NAME
 from mizzen.artifact.steps import read_network
 from mizzen.flatbuffer import Record, write
 from mizzen.flatbuffer.tflite import SCHEMA
@@ -21,6 +22,8 @@ def apart(model: Model, index: int) -> tuple[Model, bytes]:
     buffers: list[Record] = [*parts["buffers"]]
     metadata: list[Record] = []
     for name, data in seen.metadata.items():
+        if name == NAME:  # the manifest is of the whole
+            continue
         metadata.append({"name": name, "buffer": len(buffers)})
         buffers.append({"data": data})
     record = {

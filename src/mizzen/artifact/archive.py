@@ -12,7 +12,7 @@ import json
 import math
 import operator
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ from mizzen.frontends.tflite import Quantization
 PLAN = "plan.json"
 ARRAYS = "arrays.npz"
 VERSION = 1
+_NPU, _TFLITE = "npu", ".tflite"
+"""Around the number of a step, in the name of its network's member."""
 FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 """Of all members, so that the same network gives the same bytes."""
 
@@ -57,7 +59,7 @@ def pack(name: str, contents: Contents, networks: Sequence[bytes]) -> bytes:
     remaining = iter(networks)
     for index, step in enumerate(contents.steps):
         if isinstance(step, NpuStep):
-            files[f"npu{index}.tflite"] = next(remaining)
+            files[f"{_NPU}{index}{_TFLITE}"] = next(remaining)
     arrays = {f"constant{index}": array for index, array in contents.constants.items()}
     arrays |= {f"state{state.read}": state.initial for state in contents.carried}
     plan = {
@@ -93,13 +95,24 @@ def unpack(data: bytes, name: str, origins: Sequence[Origins] = ()) -> Contents:
     except MizzenError:
         raise
     except Exception as error:  # the plan may say anything in place of what it should
-        reason = str(error) or type(error).__name__
-        raise fail(
-            "E115",
-            f"{name} must be an archive that `mizzen compile` wrote: {reason}",
-            help="compile the program again",
-        ) from None
+        raise damaged(name, str(error) or type(error).__name__) from None
     return contents
+
+
+def damaged(name: str, reason: str) -> MizzenError:
+    """Return the error of an archive that cannot be read: E115."""
+    return fail(
+        "E115",
+        f"{name} must be an archive that `mizzen compile` wrote: {reason}",
+        help="compile the program again",
+    )
+
+
+def npu_networks(files: Mapping[str, bytes]) -> list[bytes]:
+    """Return the networks of an archive's NPU steps, in the steps' order."""
+    names = [name for name in files if name.startswith(_NPU) and name.endswith(_TFLITE)]
+    numbers = {int(name[len(_NPU) : -len(_TFLITE)]): name for name in names}
+    return [files[numbers[number]] for number in sorted(numbers)]
 
 
 def _contents(
@@ -169,7 +182,7 @@ def _step(
 ) -> Step:
     match described["kind"]:
         case "npu":
-            network = read_network(files[f"npu{index}.tflite"], name)
+            network = read_network(files[f"{_NPU}{index}{_TFLITE}"], name)
             (operator,) = [each for each in network.main.operators if is_npu(each)]
             shapes = {int(tensor): _shape(shape) for tensor, shape in described["shapes"].items()}
             step = npu_step(network, operator, next(origins, dict[int, Origin]()))

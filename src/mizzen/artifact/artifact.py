@@ -22,6 +22,7 @@ from mizzen.files import write_files
 
 if TYPE_CHECKING:
     from mizzen.report import CompileReport
+    from mizzen.report.manifest import Manifest
 
 
 class Artifact:
@@ -67,6 +68,13 @@ class Artifact:
     @property
     def _every_step(self) -> tuple[Step, ...]:
         return tuple(step for part in within(self.contents) for step in part.steps)
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """What the file says of itself; None of files that say nothing, as other compilers'."""
+        from mizzen.report.manifest import manifest_in
+
+        return manifest_in(self.data)
 
     @property
     def title(self) -> str:

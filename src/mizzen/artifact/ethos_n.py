@@ -32,7 +32,13 @@ from mizzen.targets.ethos_n.config import (
     decode_capabilities,
 )
 from mizzen.targets.ethos_n.listing import list_stream
-from mizzen.targets.ethos_n.program import BufferKind, Program, read_program
+from mizzen.targets.ethos_n.program import (
+    COMMAND_STREAM_ID,
+    BufferKind,
+    Program,
+    read_container,
+    read_program,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +267,18 @@ class EthosNPrograms(NpuFamily):
         )
         held = NpuProgram(program, taken, given, model.name, origins)
         return CompiledPart(held, inputs, outputs)
+
+    def divided(self, constants: Sequence[bytes]) -> tuple[bytes, bytes]:
+        """Divide a container: its command stream, and all the rest. E92x for one that is none."""
+        held, *others = constants
+        container = read_container(held)
+        stream = b"".join(
+            container.constant_control_unit[each.offset : each.offset + each.size]
+            for each in container.constants_control_unit
+            if each.id == COMMAND_STREAM_ID
+        )
+        rest = held.replace(stream, b"", 1) if stream else held
+        return stream, b"".join((rest, *others))
 
     def accelerator_of(self, program: NpuProgram) -> str:
         """Return the variant that the operator says it is for."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.forms import own_ending
 from mizzen.artifact.interface import Example, Origins, TensorInfo
 from mizzen.artifact.opening import chosen, opened, read_file, unwrapped, with_memory
 from mizzen.artifact.reading import contents_from
-from mizzen.artifact.saving import own_ending
+from mizzen.artifact.verifying import SHOWN_DIGITS, reading
 from mizzen.diagnostics import Diagnostic, Severity, fail, warn
 from mizzen.embedded.search import Kind, is_carrier, payloads
 from mizzen.report import digest_of_other, read_sidecar, sidecar_path
@@ -40,7 +40,9 @@ def load(
     payload      which of the networks in a source or image, where there are several
 
     Raises E1xx for files that are not artifacts or are damaged, E113 for another accelerator, E210
-    for one that there is not. Warns of a report beside it that is of other bytes (W315).
+    for one that there is not, E684 for one that was changed and cannot be read any more. Warns of a
+    file that is not what its manifest says (W332 to W334), and of a report beside it that is of
+    other bytes (W315).
     """
     if accelerator is not None:
         family_for(accelerator)
@@ -63,7 +65,8 @@ def load(
 def _of_bytes(data: bytes) -> Artifact:
     held = unwrapped(data, "artifact")
     name = f"artifact{own_ending(held.data)}"
-    return artifact_of(held.data, name, examples=held.examples)
+    with reading(name, held.doubts):
+        return artifact_of(held.data, name, doubts=held.doubts, examples=held.examples)
 
 
 def _of_file(
@@ -77,9 +80,10 @@ def _of_file(
         return load_stream(source, accelerator, {})
     report = read_sidecar(source, data)
     origins = () if report is None else report.origins
-    doubts = tuple(_doubts(source, data)) if report is None else ()
     held = opened(source, data, ptd, payload)
-    return artifact_of(held.data, source.name, report, origins, doubts, held.examples)
+    doubts = held.doubts or (tuple(_doubts(source, data)) if report is None else ())
+    with reading(source.name, held.doubts):
+        return artifact_of(held.data, source.name, report, origins, doubts, held.examples)
 
 
 def load_stream(
@@ -150,9 +154,6 @@ def artifact_of(
     return Artifact(data, name, contents, report, doubts, examples=examples)
 
 
-SHOWN_DIGITS = 12
-
-
 def _doubts(path: Path, data: bytes) -> Iterator[Diagnostic]:
     """Warn of a report that is of other bytes."""
     digest = digest_of_other(path, data)
@@ -160,15 +161,10 @@ def _doubts(path: Path, data: bytes) -> Iterator[Diagnostic]:
         has = hashlib.sha256(data).hexdigest()
         yield Diagnostic(
             "W315",
-            f"{path.name} must have the bytes that {sidecar_path(path).name} beside it is of, "
-            f"SHA-256 {digest[:SHOWN_DIGITS]}..., and has others, {has[:SHOWN_DIGITS]}...",
+            f"{sidecar_path(path).name} must be the report of {path.name} beside it, SHA-256 "
+            f"{has[:SHOWN_DIGITS]}..., and is of other bytes, {digest[:SHOWN_DIGITS]}...: it is "
+            "not used",
             Severity.WARNING,
-            help="the artifact was changed or exchanged after it was compiled: compile the network "
-            "again; where it is another compiler's, move the report away",
+            help="compile the network again; where the artifact is another compiler's, move the "
+            "report away",
         )
-
-
-def not_as_compiled(artifact: Artifact) -> Iterator[Diagnostic]:
-    """Return the doubts about an artifact as what fails where artifacts are judged: E690."""
-    for doubt in artifact.doubts:
-        yield replace(doubt, code="E690", severity=Severity.ERROR)

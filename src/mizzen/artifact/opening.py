@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from mizzen.artifact.interface import Array, Example
-from mizzen.diagnostics import MizzenError, fail, unreadable
+from mizzen.artifact.sealing import unsealed
+from mizzen.artifact.verifying import doubts_of, reading, written_bytes
+from mizzen.diagnostics import Diagnostic, MizzenError, fail, unreadable
 from mizzen.embedded.arrays import byte_arrays, is_source
 from mizzen.embedded.search import Kind, Payload, is_carrier, payloads
 from mizzen.flatbuffer import bpte, ptd
@@ -28,10 +30,11 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opened:
-    """The bytes of an artifact alone, and examples that came with it."""
+    """The bytes of an artifact alone, examples that came with it, why it may be another's bytes."""
 
     data: bytes
     examples: tuple[Example, ...] = ()
+    doubts: tuple[Diagnostic, ...] = ()
 
 
 def read_file(path: Path) -> bytes:
@@ -53,19 +56,21 @@ def opened(
 
     E101, E102, E173 and E184 for files that are damaged, E110 for one that cannot be read, E185 and
     E186 for a command stream whose constants are elsewhere, E200 for data that no ExecuTorch
-    program asks for, E696 to E698 for a source or image that has no network, or not the one that is
-    asked for.
+    program asks for, E684 for one that its manifest says is not as it was written, E696 to E698 for
+    a source or image that has no network, or not the one that is asked for.
     """
     whole = unwrapped(_network(path, data, payload), path.name)
     if not is_pte(whole.data, path.name):
         _require_none(path, beside)
         return whole
-    return Opened(_with_data(path, whole.data, beside), whole.examples)
+    with reading(path.name, whole.doubts):
+        return replace(whole, data=_with_data(path, whole.data, beside))
 
 
 def unwrapped(data: bytes, name: str) -> Opened:
     """Return what a file's bytes hold, without anything beside it. Raises as `opened`."""
-    return _bundled(data, name) if data[4:8] == bpte.SCHEMA.identifier else Opened(data)
+    held = _bundled(data, name) if data[4:8] == bpte.SCHEMA.identifier else Opened(data)
+    return replace(held, doubts=doubts_of(held.data, name))
 
 
 def _network(path: Path, data: bytes, payload: int | None) -> bytes:
@@ -87,7 +92,9 @@ def _network(path: Path, data: bytes, payload: int | None) -> bytes:
             help=_instead(data, path.name),
         )
     found = chosen(held, path.name, payload)
-    return found.data if found.kind is not Kind.STREAM else with_memory(path, found, None, {})
+    if found.kind is Kind.STREAM:
+        return with_memory(path, found, None, {})
+    return written_bytes(found.data)
 
 
 def chosen(held: Sequence[Payload], name: str, payload: int | None) -> Payload:
@@ -187,7 +194,9 @@ def _with_data(path: Path, data: bytes, beside: Sequence[Path]) -> bytes:
     for file in files:
         held = ptd.named_data(read_file(file), file.name)
         contents |= {key: part for key, part in held.items() if key in missing}
-    return with_data(data, path.name, contents) if contents else data
+    if not contents:
+        return data
+    return with_data(unsealed(data, path.name), path.name, contents)
 
 
 def _bundled(data: bytes, name: str) -> Opened:

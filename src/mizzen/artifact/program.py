@@ -321,6 +321,13 @@ class NpuFamily(ABC):
         """Return the part of an operator whose program its compiler hands over; else it is read."""
         return self.read(model, operator, origins)
 
+    def divided(self, constants: Sequence[bytes]) -> tuple[bytes, bytes]:
+        """Divide what a custom operator holds: what the NPU executes, and what it computes with.
+
+        constants  of the operator's inputs, in order; nothing in them is checked
+        """
+        return b"".join(constants[:1]), b"".join(constants[1:])
+
     @abstractmethod
     def accelerator_of(self, program: Any) -> str:
         """Return the accelerator that a program is for."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mizzen.artifact.archive import is_program
-from mizzen.artifact.reading import ARCHIVE_START
+from mizzen.artifact.forms import own_ending
 from mizzen.diagnostics import fail
 from mizzen.flatbuffer import ptd
-from mizzen.flatbuffer.pte import ENDING, is_pte
+from mizzen.flatbuffer.pte import ENDING
 
 if TYPE_CHECKING:
     from mizzen.artifact.device import Compiled
-
-TFLITE = ".tflite"
 
 
 def bytes_for(artifact: Compiled, ending: str) -> bytes:
@@ -29,7 +26,7 @@ def bytes_for(artifact: Compiled, ending: str) -> bytes:
         from mizzen.artifact.device import device_program
         from mizzen.package.executorch.writing import write
 
-        return write(device_program(artifact))
+        return _with_manifest_of(artifact, write(device_program(artifact)))
     choices = own if own == ENDING else f"{own}, or {ENDING} for ExecuTorch"
     came = ending or "a file without an ending"
     raise fail(
@@ -42,6 +39,7 @@ def bytes_for(artifact: Compiled, ending: str) -> bytes:
 def bytes_in_two(artifact: Compiled, ending: str, data_ending: str) -> tuple[bytes, bytes]:
     """Return the artifact as an ExecuTorch program, and as a file of the data that it needs.
 
+    The program has no manifest: it takes other weights than these, which no digest in it can be of.
     Raises E824 for other endings than ``.pte`` and ``.ptd``, or an artifact that is an ExecuTorch
     program already, E45x and E174 to E176 for what such a program cannot hold.
     """
@@ -60,10 +58,12 @@ def bytes_in_two(artifact: Compiled, ending: str, data_ending: str) -> tuple[byt
     return parts.program, parts.data
 
 
-def own_ending(data: bytes) -> str:
-    """Return how files end whose bytes these are."""
-    if is_pte(data, ""):
-        return ENDING
-    if not data.startswith(ARCHIVE_START):
-        return TFLITE
-    return ".zip" if is_program(data) else ".npz"
+def _with_manifest_of(artifact: Compiled, made: bytes) -> bytes:
+    """Give a file the facts of the artifact that it is made of; none where that was changed."""
+    from mizzen.artifact.sealing import sealed
+    from mizzen.artifact.verifying import is_as_written
+
+    manifest = artifact.manifest
+    if manifest is None or not is_as_written(artifact):
+        return made
+    return sealed(made, artifact.name, manifest.facts)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.control_step import ControlStep
+from mizzen.artifact.forms import TFLITE, own_ending
 from mizzen.artifact.reading import contents_from
 from mizzen.artifact.resources import VariableStep
-from mizzen.artifact.saving import TFLITE, own_ending
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
 
 OWN_STEPS = (NpuStep, CpuStep, ControlStep, VariableStep)

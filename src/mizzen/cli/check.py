@@ -230,14 +230,13 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     """Read the streams of an artifact. E206 if there are none, and no board is asked about."""
     from mizzen.analysis.checking.artifacts import check_artifact
     from mizzen.analysis.checking.limits import artifact_failures
-    from mizzen.artifact.loading import not_as_compiled
 
     artifact = load_artifact(options, options.artifact)
     with console.progress(f"checking {options.artifact}"):
         checked = check_artifact(artifact)
     fit = _fit(options, artifact)
     linux = _linux(options, artifact)
-    if not checked.steps and fit is None:
+    if not checked.steps and not checked.changed and fit is None:
         raise fail(
             "E206",
             f"{options.artifact} must have an NPU operator for its stream to be checked, and has "
@@ -249,13 +248,13 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
         {
             "artifact": str(options.artifact),
             "accelerator": artifact.accelerator,
+            "manifest": None if artifact.manifest is None else artifact.manifest.as_dict(),
             **checked.as_dict(),
             **({} if fit is None else {"board": fit.as_dict()}),
             **({} if linux is None else {"linux": linux.as_dict()}),
         },
         _artifact_text(artifact, checked, fit, linux, console),
         failures=[
-            *not_as_compiled(artifact),
             *checked.findings,
             *artifact_failures(
                 artifact,
@@ -265,7 +264,11 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
             *(() if fit is None else fit.findings),
             *(() if linux is None else linux.findings),
         ],
-        diagnostics=(*checked.doubts, *_sizes_alone(options, checked)),
+        diagnostics=(
+            *(artifact.doubts if not checked.changed else ()),
+            *checked.doubts,
+            *_sizes_alone(options, checked),
+        ),
     )
 
 
@@ -313,7 +316,10 @@ def _artifact_text(
 ) -> str:
     from mizzen.analysis.checking.artifacts import NOT_KNOWN
 
-    facts = [("accelerator", artifact.accelerator or "unknown")]
+    facts = [
+        ("accelerator", artifact.accelerator or "unknown"),
+        ("manifest", _manifest(artifact, checked)),
+    ]
     for step in checked.steps:
         if step.report is None:
             text = "malformed"
@@ -332,6 +338,16 @@ def _artifact_text(
     if linux is not None:
         facts += _linux_facts(linux)
     return f"{one_line(artifact.name)}\n{fields(facts, width=console.width)}"
+
+
+def _manifest(artifact: Artifact, checked: ArtifactCheck) -> str:
+    """Say what the file says of itself, and whether it is true."""
+    manifest = artifact.manifest
+    if checked.changed:
+        return "not of these bytes"
+    if manifest is None:
+        return "none, so that nothing shows a change of the file"
+    return f"of all {count(manifest.bytes, 'byte')}, written by {manifest.facts.tool}"
 
 
 def _linux_facts(linux: LinuxCheck) -> Iterator[tuple[str, str]]:

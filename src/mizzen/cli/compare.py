@@ -248,7 +248,8 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
         run_all,
         sides,
     )
-    from mizzen.artifact.loading import load, not_as_compiled
+    from mizzen.artifact.loading import load
+    from mizzen.artifact.verifying import not_as_written
     from mizzen.report.comparison import as_dict
 
     (model,) = options.model
@@ -256,7 +257,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     artifact = None if options.artifact is None else load(options.artifact)
     if artifact is not None:
         require_on_board(options, artifact)
-    doubts = () if artifact is None else tuple(not_as_compiled(artifact))
+    doubts = () if artifact is None else tuple(not_as_written(artifact))
     if artifact is not None and asked["accelerator"] is None:
         asked["accelerator"] = artifact.accelerator
     target = show_configuration(asked, model, console)

@@ -13,6 +13,7 @@ from mizzen.cli.configuration import add_system_options
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.decisions import decisions_text
 from mizzen.cli.layout import count, fields, shape, size, table
+from mizzen.cli.manifest import manifest_text
 from mizzen.cli.placement import artifact_text
 
 if TYPE_CHECKING:
@@ -78,9 +79,14 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
     artifact = load_artifact(options, options.artifact)
     console.note(artifact_text(artifact, width=console.width))
     found = [_looked_at(row, options, console) for row in artifact.subgraphs]
-    document = {**found[0].document, **({} if len(found) == 1 else {
-        "subgraphs": [row.document for row in found]})}  # fmt: skip
-    text = "\n\n".join(part for row in found for part in row.parts)
+    manifest = artifact.manifest
+    document = {
+        **found[0].document,
+        "manifest": None if manifest is None else manifest.as_dict(),
+        **({} if len(found) == 1 else {"subgraphs": [row.document for row in found]}),
+    }
+    head = [] if manifest is None else [manifest_text(manifest, width=console.width)]
+    text = "\n\n".join((*head, *(part for row in found for part in row.parts)))
     stopped = [error for row in found for error in row.stopped]
     if stopped:
         return Answer(document, text, diagnostics=artifact.doubts, error=stopped[0])

@@ -91,6 +91,10 @@ class Backend(ABC, Generic[C]):
         """Say which configuration is in force, and what of it is a default."""
         yield ConfigurationLine("accelerator", str(configuration.as_dict()["accelerator"]))
 
+    def choices(self, configuration: C) -> dict[str, str]:
+        """Return what else was asked for that changes the code, by name; no defaults."""
+        return chosen(ignore_ops=configuration.ignore_ops)
+
     def artifact_name(self, stem: str, ending: str) -> str:
         """Return the name of the artifact of a network called `stem`."""
         return f"{stem}_{self.suffix}{ending}"
@@ -178,6 +182,11 @@ class Backend(ABC, Generic[C]):
             rule="TOSA 1.0, RESCALE",
             help="compile the .tflite or the .pt2 that the file was made of",
         )
+
+
+def chosen(**values: Sequence[str]) -> dict[str, str]:
+    """Return choices of several words as one text each, without those of none."""
+    return {name: ",".join(words) for name, words in values.items() if words}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import is_npu, read_network
 from mizzen.compiler.backend import ResolvedTarget, resolve_target
 from mizzen.compiler.cpu_kernels import with_kernel_warnings
+from mizzen.compiler.evidence import with_manifest
 from mizzen.compiler.folding import folded
 from mizzen.compiler.levels import few_levels
 from mizzen.compiler.options import CompileKeywords, options_of
@@ -61,7 +62,8 @@ def compile_file(
     source: Source, chosen: ResolvedTarget, on_progress: ProgressCallback | None = None
 ) -> Artifact:
     """Compile a file's network, whatever form it has, for a configuration."""
-    return front_end_for(source, chosen).compile(source, chosen, on_progress)
+    artifact = front_end_for(source, chosen).compile(source, chosen, on_progress)
+    return with_manifest(artifact, chosen, source.data)
 
 
 def source_of(model: str | PathLike[str] | bytes) -> Source:
@@ -140,7 +142,8 @@ def check_by_compiling(
     source: Source, target: ResolvedTarget, on_progress: ProgressCallback | None
 ) -> Checked:
     """Check a network by compiling it."""
-    artifact = front_end_of(source).compile(source, target, on_progress)
+    made = front_end_of(source).compile(source, target, on_progress)
+    artifact = with_manifest(made, target, source.data)
     assert artifact.report is not None, "a compilation always reports"
     return Checked(artifact.report, artifact)
 

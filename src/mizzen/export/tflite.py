@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mizzen.artifact.saving import own_ending
+from mizzen.artifact.forms import own_ending
 from mizzen.boards import Role
 from mizzen.diagnostics import fail
 from mizzen.export.project import Project, Request, require_memory

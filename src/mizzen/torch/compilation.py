@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.compiler.backend import ResolvedTarget, backend_for, resolve_target
+from mizzen.compiler.evidence import with_manifest
 from mizzen.compiler.options import SystemKeywords, options_of
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.torch.compile import assemble, compile_lowered, compile_program
@@ -58,13 +59,15 @@ def compile_converted(
     """
     require_torch()
     require_program(exported)
-    return compile_program(
+    chosen = resolve_target(options_of(accelerator, options, SystemKeywords, compile_converted))
+    artifact = compile_program(
         exported,
-        resolve_target(options_of(accelerator, options, SystemKeywords, compile_converted)),
+        chosen,
         name=name,
         additional_checks=additional_checks,
         on_progress=on_progress,
     )
+    return with_manifest(artifact, chosen)
 
 
 def compile_for(
@@ -83,7 +86,7 @@ def compile_for(
     lowered = lowered_program(exported, name, compiler.window_limits)
     placed = place(lowered, compiler, partitioner.additional_checks, chosen.proof, on_progress)
     _dump(spec, lowered, placed)
-    return assemble(lowered, placed, chosen)
+    return with_manifest(assemble(lowered, placed, chosen), chosen)
 
 
 def _dump(spec: EthosUCompileSpec, lowered: Lowered, placed: Placement) -> None:
@@ -151,8 +154,9 @@ def compile(
         quantizer = EthosUQuantizer(str(chosen.configuration.as_dict()["accelerator"]))
         quantizer.set_global(quantization or get_symmetric_quantization_config())
         result, missing = converted(program, calls, quantizer, title)
-    artifact = compile_lowered(export(result, example, title), chosen,
-                               name=title, on_progress=on_progress)  # fmt: skip
+    made = compile_lowered(export(result, example, title), chosen,
+                           name=title, on_progress=on_progress)  # fmt: skip
+    artifact = with_manifest(made, chosen)
     if artifact.report is not None:
         said = (
             *artifact.report.diagnostics,

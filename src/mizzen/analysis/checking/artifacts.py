@@ -17,6 +17,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.artifact.program import HazardReport
 from mizzen.artifact.steps import NpuStep
+from mizzen.artifact.verifying import not_as_written
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.proof.stimuli import Stimulus, is_extreme, stimuli, stimulus
 from mizzen.diagnostics import Diagnostic, MizzenError, Severity
@@ -80,6 +81,7 @@ class ArtifactCheck:
     doubts      what a runtime must do that is not usual, and what stopped those inferences that
                 have the ends of the range for every input
     unexpected  what is not as the examples expect that came with the artifact
+    changed     what shows that the file is not as it was written; then nothing of it is executed
     """
 
     steps: tuple[StepCheck, ...]
@@ -87,13 +89,14 @@ class ArtifactCheck:
     fault: Diagnostic | None = None
     doubts: tuple[Diagnostic, ...] = ()
     unexpected: tuple[Diagnostic, ...] = ()
+    changed: tuple[Diagnostic, ...] = ()
 
     @property
     def findings(self) -> tuple[Diagnostic, ...]:
         """Everything that is wrong."""
         faults = () if self.fault is None else (self.fault,)
         of_steps = (finding for step in self.steps for finding in step.findings)
-        return (*of_steps, *faults, *self.unexpected)
+        return (*self.changed, *of_steps, *faults, *self.unexpected)
 
     def as_dict(self) -> dict[str, object]:
         """Return the check as JSON-ready data."""
@@ -103,12 +106,19 @@ class ArtifactCheck:
             "fault": None if self.fault is None else self.fault.as_dict(),
             "doubts": [doubt.as_dict() for doubt in self.doubts],
             "unexpected": [finding.as_dict() for finding in self.unexpected],
+            "changed": [finding.as_dict() for finding in self.changed],
             "not_known": list(NOT_KNOWN),
         }
 
 
 def check_artifact(artifact: Artifact) -> ArtifactCheck:
-    """Check the program of every NPU operator of an artifact, and infer on a few inputs."""
+    """Check the program of every NPU operator of an artifact, and infer on a few inputs.
+
+    Of a file that was changed after it was written nothing else is asked.
+    """
+    changed = tuple(not_as_written(artifact))
+    if changed:
+        return ArtifactCheck((), changed=changed)
     steps = tuple(check for part in artifact.subgraphs for check in _checks(part))
     notes = tuple(
         note

@@ -14,7 +14,7 @@ from mizzen.analysis.memory.step_layout import step_layout
 from mizzen.analysis.memory.tflite_layout import tflite_layout
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.device import device_program
-from mizzen.artifact.saving import TFLITE, own_ending
+from mizzen.artifact.forms import TFLITE, own_ending
 from mizzen.artifact.steps import read_network
 from mizzen.artifact.written import as_written
 from mizzen.diagnostics import MizzenError, fail

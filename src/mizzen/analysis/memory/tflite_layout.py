@@ -242,9 +242,17 @@ def _constants(artifact: Artifact, model: Model) -> Iterator[Constant]:
 def _with_tables(
     constants: tuple[Constant, ...], artifact: Artifact, arena: TflmArena | None
 ) -> tuple[Constant, ...]:
-    """Add the rest of the file: an interpreter reads tensors and operators in it as it lies."""
-    rest = len(artifact.data) - sum(constant.size_bytes for constant in constants)
-    return constants if arena is None else (*constants, Constant("tables of the file", rest))
+    """Add the rest of the file: an interpreter reads tensors and operators in it as it lies.
+
+    The manifest lies there too, though no interpreter reads it.
+    """
+    if arena is None:
+        return constants
+    manifest = artifact.manifest
+    said = 0 if manifest is None else len(manifest.framed())
+    rest = len(artifact.data) - said - sum(constant.size_bytes for constant in constants)
+    own = (Constant("manifest", said),) if said else ()
+    return (*constants, Constant("tables of the file", rest), *own)
 
 
 Parts = Callable[[Constant], Sequence[Constant]]

@@ -45,6 +45,8 @@ from mizzen.targets.ethos_u.machine.relocation import in_scratch
 if TYPE_CHECKING:
     from mizzen.artifact.execution import Contents
     from mizzen.artifact.steps import Step
+    from mizzen.diagnostics import Diagnostic
+    from mizzen.report.manifest import Manifest
 
 QUANTIZE = "quantized_decomposed::quantize_per_tensor"
 DEQUANTIZE = "quantized_decomposed::dequantize_per_tensor"
@@ -75,6 +77,16 @@ class Compiled(Protocol):
     @property
     def steps(self) -> tuple[Step, ...]:
         """What is executed, in order."""
+        ...
+
+    @property
+    def manifest(self) -> Manifest | None:
+        """What its file says of itself."""
+        ...
+
+    @property
+    def doubts(self) -> tuple[Diagnostic, ...]:
+        """Why its file may not be what was written."""
         ...
 
     @property

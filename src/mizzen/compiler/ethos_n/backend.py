@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mizzen.compiler.backend import Backend
+from mizzen.compiler.backend import Backend, chosen
 from mizzen.compiler.ethos_n.configuration import EthosNConfiguration, resolve
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.proof.options import ProofOptions
@@ -36,6 +36,10 @@ class EthosN(Backend[EthosNConfiguration]):
     ) -> Iterator[ConfigurationLine]:
         """Say which configuration is in force."""
         return configuration.lines()
+
+    def choices(self, configuration: EthosNConfiguration) -> dict[str, str]:
+        """Return the target's own options, as they were given, and operators kept on the CPU."""
+        return dict(configuration.options) | chosen(ignore_ops=configuration.ignore_ops)
 
     def compile_tflite(
         self,

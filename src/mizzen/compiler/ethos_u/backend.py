@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mizzen.analysis.cost.measured import SETTING, in_measured
-from mizzen.compiler.backend import Backend
+from mizzen.compiler.backend import Backend, chosen
 from mizzen.compiler.levers import Levers
 from mizzen.compiler.options import CompileOptions, ConfigurationLine
 from mizzen.compiler.proof.options import ProofOptions
@@ -17,7 +17,14 @@ from mizzen.frontends.tflite import Model
 from mizzen.targets import families
 from mizzen.targets.ethos_u.generator.options import CHANGES, with_options
 from mizzen.targets.ethos_u.machine.commands import Arch
-from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Feature, Generator, Optimise
+from mizzen.targets.ethos_u.machine.config import (
+    EthosUConfiguration,
+    Feature,
+    Generator,
+    Optimise,
+    Search,
+    TensorAllocator,
+)
 from mizzen.targets.ethos_u.machine.system_config import DEFAULT, resolve
 
 if TYPE_CHECKING:
@@ -113,6 +120,22 @@ class EthosU(Backend[EthosUConfiguration]):
                 value = int(setting.value) if name == CACHE else str(setting.value)
                 yield ConfigurationLine(label, value, setting.source == DEFAULT)
         yield ConfigurationLine("from", ", ".join(configuration.files))
+
+    def choices(self, configuration: EthosUConfiguration) -> dict[str, str]:
+        """Return what else was asked for that changes the code, by name; no defaults."""
+        own = configuration.generator, configuration.search, configuration.tensor_allocator
+        default = Generator.OWN, Search.FAST, TensorAllocator.HILL_CLIMB
+        names = "generator", "search", "tensor_allocator"
+        return chosen(
+            **{
+                name: (asked.value,)
+                for name, asked, usual in zip(names, own, default, strict=True)
+                if asked is not usual
+            },
+            disabled=[feature.value for feature in configuration.disabled],
+            ignore_ops=configuration.ignore_ops,
+            rewrites=configuration.rewrites,
+        )
 
     def compile_tflite(
         self,

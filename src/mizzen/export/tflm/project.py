@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.ethos_u import npu_operator
-from mizzen.artifact.saving import own_ending
+from mizzen.artifact.forms import own_ending
 from mizzen.artifact.steps import NpuStep, is_npu, read_network
 from mizzen.artifact.written import conversions
 from mizzen.boards import Role

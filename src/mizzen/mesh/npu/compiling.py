@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from mizzen.artifact.sealing import unsealed
 from mizzen.compiler.compile import compile
 from mizzen.diagnostics import MizzenError
 from mizzen.mesh.execution.cutting import cut
@@ -55,4 +56,4 @@ def _stream(program: MeshProgram, npu: str, kernel: Kernel) -> bytes | None:
         artifact = compile(write(cut(program.network, kernel).graph), npu)
     except MizzenError:
         return None
-    return artifact.data if artifact.accelerator == npu else None
+    return unsealed(artifact.data, artifact.name) if artifact.accelerator == npu else None
