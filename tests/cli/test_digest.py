@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import mizzen
+from mizzen.artifact.sealing import unsealed
+from mizzen.artifact.steps import NpuStep
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -48,7 +50,9 @@ def compiled(here: Path, run: Run) -> Path:
 def changed(compiled: Path) -> Path:
     """The same, with one bit changed: of a weight, which changes no class of the example."""
     data = bytearray(compiled.read_bytes())
-    constants = mizzen.load(compiled).steps[0].program.constants[0].tobytes()  # pyright: ignore
+    step = mizzen.load(compiled).steps[0]
+    assert isinstance(step, NpuStep)
+    constants = step.program.constants[0].tobytes()
     data[data.index(constants) + 9_000] ^= 1
     compiled.write_bytes(data)
     return compiled
@@ -70,7 +74,7 @@ def test_a_verb_that_judges_fails(changed: Path, run: Run, name: str) -> None:
     words = [str(changed) if word == "ARTIFACT" else word for word in JUDGES[name]]
     status, out, err = run(*words, "--json")
     assert status == 1
-    assert [row["code"] for row in json.loads(out)["failures"]][0] == "E681"
+    assert json.loads(out)["failures"][0]["code"] == "E681"
     assert f"error[E681]: {CHANGED}" in err
     assert WHERE in err
     assert "W315" not in err
@@ -128,8 +132,6 @@ def test_a_file_that_cannot_be_read_any_more(compiled: Path, run: Run) -> None:
 
 
 def test_a_file_without_a_manifest_is_said_to_have_none(compiled: Path, run: Run) -> None:
-    from mizzen.artifact.sealing import unsealed
-
     compiled.write_bytes(unsealed(compiled.read_bytes(), "digits_vela.tflite"))
     status, out, err = run("check", "--artifact", compiled)
     assert status == 0

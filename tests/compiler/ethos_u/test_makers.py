@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.artifact.sealing import unsealed
 from mizzen.cli.placement import code_rows
 from mizzen.compiler.ethos_u import makers
 from mizzen.compiler.ethos_u.vela import tflite as velas
@@ -79,7 +80,7 @@ def test_our_own_does_not_start_vela(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_better_of_both_is_taken_whole_and_it_is_said_why() -> None:
     own, vela, best = (compiled(name) for name in ("own", "vela", "best"))
-    assert best.data == own.data
+    assert unsealed(best.data, best.name) == unsealed(own.data, own.name)
     report = report_of(best)
     assert report.choice is not None
     assert report.choice.maker is Maker.MIZZEN
@@ -102,7 +103,8 @@ def test_velas_is_taken_where_it_costs_less(monkeypatch: pytest.MonkeyPatch) -> 
     choice = report_of(best).choice
     assert choice is not None
     assert (choice.maker, choice.reason) == (Maker.VELA, "fewer cycles")
-    assert best.data == compiled("vela").data
+    vela = compiled("vela")
+    assert unsealed(best.data, best.name) == unsealed(vela.data, vela.name)
 
 
 def test_where_vela_makes_none_ours_is_taken() -> None:

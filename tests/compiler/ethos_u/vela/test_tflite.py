@@ -13,6 +13,7 @@ import mizzen
 from mizzen.analysis.cost import cost_report
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.reading import contents_of
+from mizzen.artifact.sealing import unsealed
 from mizzen.artifact.steps import CpuStep, NpuStep, read_network
 from mizzen.compiler.ethos_u.bounds import bounds_of
 from mizzen.compiler.ethos_u.file_run import Mistake
@@ -21,6 +22,8 @@ from mizzen.compiler.ethos_u.vela.tflite import VelaRun, tensors_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.tflite_truth import NetworkTruth
 from mizzen.cpu.tflm import CpuKernels
+from mizzen.flatbuffer import read, write
+from mizzen.flatbuffer.tflite import SCHEMA
 from mizzen.frontends.tflite.lower import lower
 from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.machine.program import Program
@@ -114,7 +117,8 @@ def test_the_file_is_velas(accelerator: str) -> None:
     artifact = mizzen.compile(DIGITS, accelerator, target_options=VELA)
     compiled = generate(DIGITS.read_bytes(), resolve(accelerator))
     assert isinstance(compiled, Compiled)
-    assert artifact.data == compiled.network
+    theirs = write(read(compiled.network, SCHEMA, "theirs"), SCHEMA)
+    assert unsealed(artifact.data, artifact.name) == theirs
     report = report_of(artifact)
     assert report.compiler == "Vela 5.2.0"
     assert report.proof.equal == 1
