@@ -352,6 +352,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.export": (
         "mizzen.cpu",
         "mizzen.diagnostics",
+        "mizzen.report",
         "mizzen.flatbuffer",
         "mizzen.boards",
         "mizzen.package",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from mizzen.artifact.device import device_program
+from mizzen.artifact.verifying import is_as_written
 from mizzen.cpu.tables import tabulated
 from mizzen.diagnostics import fail
 from mizzen.package.c import encode
+from mizzen.package.c.layout import WORD_BYTES
 from mizzen.package.c.lowering import lower
+from mizzen.package.c.reader import decode
 from mizzen.package.device import DeviceProgram, NpuCall
+from mizzen.report.manifest import Manifest, NpuCode
 from mizzen.targets.ethos_u.machine import driver
 
 if TYPE_CHECKING:
@@ -33,6 +38,30 @@ def c_container(artifact: Artifact) -> CContainer:
     """
     program = lower(device_program(artifact), tabulated)
     return CContainer(encode(program, _npu(program)), program)
+
+
+def container_manifest(container: CContainer, artifact: Artifact) -> Manifest | None:
+    """Return the manifest of a container: what its artifact's says, with digests of its own parts.
+
+    None where the artifact has none, or was changed.
+    """
+    manifest = artifact.manifest
+    if manifest is None or not is_as_written(artifact):
+        return None
+    header = decode(container.data).header
+    tables = container.data[: header["pool_at"] + WORD_BYTES * header["pool_count"]]
+    calls = [call for call in container.program.calls if isinstance(call, NpuCall)]
+    return Manifest(
+        bytes=len(container.data),
+        file_sha256=_digest(container.data),
+        tables_sha256=_digest(tables),
+        npu=tuple(NpuCode(_digest(call.payload), _digest(call.read_only)) for call in calls),
+        facts=manifest.facts,
+    )
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
 
 
 def _npu(program: DeviceProgram) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mizzen.boards import Role
-from mizzen.export.c.container import c_container
+from mizzen.export.c.container import c_container, container_manifest
 from mizzen.export.drop_in import joined
 from mizzen.export.project import Project, Request, example_of, require_memory, surroundings
 from mizzen.package.c.project import kernels_of, project_files
@@ -14,6 +14,10 @@ from mizzen.package.c.reader import decode
 
 if TYPE_CHECKING:
     from mizzen.artifact.artifact import Artifact
+
+
+MANIFEST = "manifest.json"
+"""What the container says of itself, beside it: in one line, to be signed as it is."""
 
 
 def c_project(artifact: Artifact, request: Request) -> Project:
@@ -28,7 +32,10 @@ def c_project(artifact: Artifact, request: Request) -> Project:
     require_memory(request.board, mode, needed)
     around = surroundings(artifact, request, mode)
     example = example_of(artifact, request, mode, needed)
-    files = project_files(container.data, container.program, around, example)
+    files = dict(project_files(container.data, container.program, around, example))
+    manifest = container_manifest(container, artifact)
+    if manifest is not None:
+        files[MANIFEST] = manifest.text() + b"\n"
     kernels = kernels_of(container.program)
     made = Project(files, kernels, needed, mode, example.inferences, model=container.data)
     return joined(made, request)

@@ -62,4 +62,4 @@ def _model_header(container: bytes, example: Example) -> str:
         "MODEL_NPU_CALLS": f"{fields['npu_calls_count']}",
         "MODEL_FAST_BYTES": f"{max(fields['fast_bytes'], LEAST_MEMORY_BYTES)}u",
     }
-    return header(macros, ("model_container",), example)
+    return header(macros, "model_container", container, example)

@@ -97,7 +97,7 @@ def _model_header(model: PteModel, example: Example) -> str:
         "MODEL_FAST_BYTES": str(model.fast_bytes),
         "MODEL_ON_NPU": str(int(model.on_npu)),
     }
-    return header(macros, ("model_program",), example)
+    return header(macros, "model_program", model.program, example)
 
 
 def _readme(model: PteModel) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
@@ -104,11 +105,19 @@ def _is_there(path: Path, data: bytes) -> bool:
     return False
 
 
-def header(macros: Mapping[str, str], arrays: Sequence[str], example: Example) -> str:
-    """Return `model.h`: macros, and declarations of byte arrays besides those of the example."""
-    values = {**macros, "EXAMPLE_INFERENCES": str(example.inferences)}
+def header(macros: Mapping[str, str], array: str, model: bytes, example: Example) -> str:
+    """Return `model.h`: macros, the model's digest among them, and declarations of byte arrays.
+
+    array  the name of the model's
+    """
+    digest = ", ".join(f"0x{byte:02x}" for byte in sha256(model).digest())
+    values = {
+        **macros,
+        "MODEL_SHA256": f"{{{digest}}}",
+        "EXAMPLE_INFERENCES": str(example.inferences),
+    }
     defines = "\n".join(f"#define {name} {value}" for name, value in values.items())
-    names = (*arrays, "example_inputs", "example_outputs")
+    names = (array, "example_inputs", "example_outputs")
     declared = "\n".join(f"extern const uint8_t {name}[];" for name in names)
     return (
         "/* The model, and an example of what it does: made by Mizzen. */\n"

@@ -68,7 +68,7 @@ def _model_header(model: TflmModel, example: Example) -> str:
         "MODEL_VARIABLES": str(model.variables),
         "MODEL_ON_NPU": str(int(model.on_npu)),
     }
-    return header(macros, ("model_network",), example)
+    return header(macros, "model_network", model.network, example)
 
 
 def _operators_source(operators: Sequence[TflmOperator]) -> str:
