@@ -101,6 +101,11 @@ QUICK: dict[str, Case] = {
         "--count 60 --json", {"mutated_streams": (60, 60), "exceptions": NONE, "hangs": NONE}
     ),
     "weight_streams": Case(f"--on {U55} --json", {"bytes_ratio": (0.8, 1.0)}, ("ad01_int8",)),
+    "flipped_bits": Case(
+        "--smallest --count 70 --json",
+        {"flipped": (70, 70), "found": (70, 70), "told": (70, 70), "located": (1.0, 1.0)},
+        (),
+    ),
     "vela_forms": Case("--smallest --json", {"cells": (3, 3), "equal": (3, 3)}),
 }  # fmt: skip
 
