@@ -27,6 +27,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDS = {
     "deploy-c.md": ("arm-none-eabi-gcc", "make"),
     "mesh-element-in-c.md": ("arm-none-eabi-gcc", "make"),
+    "verify-and-sign.md": ("openssl",),
 }
 """Tools that the commands of a page call and that Mizzen does not bring."""
 ON_PYTORCH = {

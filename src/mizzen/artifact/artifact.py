@@ -71,7 +71,7 @@ class Artifact:
 
     @property
     def manifest(self) -> Manifest | None:
-        """What the file says of itself; None of files that say nothing, as other compilers'."""
+        """The manifest in the file, with digests of it; None without one, as of other compilers."""
         from mizzen.report.manifest import manifest_in
 
         return manifest_in(self.data)
