@@ -21,6 +21,8 @@ LOOKED_AT_IN_ALL, LOOKED_AT_FOR_EACH = 1 << 15, 128
 """Blocks that are looked at in a stream, and for each of its operations besides. The networks of
 the tests need 17 for an operation at most; where sizes are wrong there are millions."""
 LOOKED_AT_AFTER_A_RACE = 1 << 11
+ENOUGH = 64
+"""Blocks after which nothing more is looked for once one was in danger."""
 POINT = Axis(stride=1, extent=1, pad=0, upscale=1)
 
 
@@ -59,7 +61,7 @@ def overwritten(
     """Return the inputs of an operation, or of its chain so far, that `writer` writes too early.
 
     Jobs of later blocks may read before or after an earlier block is written. With each input
-    come the bytes that are in danger. Nothing more is returned where patience ends.
+    come bytes that are in danger, all of them where blocks are few. Nothing more is returned where patience ends.
     """
     patience.blocks += LOOKED_AT_FOR_EACH
     result = writer.blocks.result
@@ -107,7 +109,8 @@ def _early(reader: Kernel, item: Input, writer: Kernel) -> Intervals:
     if total <= LOOKED_AT:
         return _endangered(reader, item, writer, range(total), Written())
     half, lines = LOOKED_AT // 2, min(reader.blocks.counts[0], writer.blocks.counts[0])
-    early = _endangered(reader, item, writer, range(half), Written())
+    if early := _endangered(reader, item, writer, range(half), Written()):
+        return early
     written, last = Written(), (total - half) // (total // lines)
     for number in range(lines if lines <= LOOKED_AT else 0):
         if number == last:
@@ -128,6 +131,8 @@ def _endangered(
     for index in blocks:
         needed = bytes_of(item.map, item.window.of(reader.blocks.at(index), item.map.shape))
         early = early | written.shared(needed)
+        if early and index >= ENOUGH:
+            break
         written.add(writer.blocks.written(writer.blocks.at(index)))
     return early
 
