@@ -20,11 +20,13 @@ from mizzen.cli.configuration import (
     add_output_option,
     keywords,
     output_folder,
+    read_file,
     show_configuration,
 )
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.fit import Needs, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, size
+from mizzen.cli.parts import INSTRUMENT, NO_PARTS, write_parts
 from mizzen.cli.placement import cost_of, cpu_text, summary_rows
 from mizzen.diagnostics import Diagnostic, Severity
 from mizzen.escaping import one_line
@@ -42,7 +44,10 @@ SUMMARY = "TFLite, ONNX, .pt2 or TOSA -> artifact to flash; memory and cycles"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the verb's options."""
     parser.add_argument(
-        "model", metavar="MODEL", help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file"
+        "model",
+        metavar="MODEL",
+        help="a quantised .tflite, .onnx or .pt2 file, or a .tosa file; with --instrument also a "
+        "compiled .tflite",
     )
     group = parser.add_argument_group("for a floating-point MODEL")
     group.add_argument(
@@ -52,6 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="quantise it with this data first; `mizzen quantize` does the same with options, and "
         "reports the accuracy",
     )
+    parser.add_argument("--instrument", action="store_true", help=INSTRUMENT)
     add_clock_option(parser)
     add_configuration_options(parser)
     add_budget_options(parser)
@@ -60,6 +66,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compile, write the artifact and its report, and say what became of the network."""
+    if options.instrument and _is_compiled(options.model):
+        return _cut(options, console)
     if not options.calibrate:
         return _compiled(options, options.model, (), console)
     from mizzen.files import temporary_folder
@@ -125,19 +133,43 @@ def _compiled(
                 compile_again=again(model, **asked),
             )
         )
+    parts = NO_PARTS
+    if options.instrument:
+        parts = write_parts(artifact, output_folder(options), console)
     cost = cost_of(artifact)
     needs = Needs()
     if chosen.board is not None:
         needs = needs_of_network(artifact, chosen.board, again(model, **asked))
     return Answer(
         {
-            **{what: str(file) for what, file in files.items()},
+            **{what: str(file) for what, file in {**files, **parts.files}.items()},
             **document(report, cost),
             **needs.as_dict(),
+            **parts.document,
         },
-        _text(report, list(files.values()), needs, console),
+        _text(report, [*files.values(), *parts.files.values()], needs, parts.text, console),
         failures=(*failures, *needs.findings),
-        diagnostics=(*report.diagnostics, *replaced),
+        diagnostics=(*report.diagnostics, *replaced, *parts.diagnostics),
+    )
+
+
+def _is_compiled(model: str) -> bool:
+    from mizzen.analysis.instrumenting import holds_compiled
+
+    return holds_compiled(read_file(Path(model)))
+
+
+def _cut(options: argparse.Namespace, console: Console) -> Answer:
+    """Cut an artifact that is compiled already."""
+    from mizzen.artifact.loading import load
+
+    artifact = load(options.model, options.accelerator_config)
+    parts = write_parts(artifact, output_folder(options), console)
+    written = written_text(parts.files.values(), width=console.width)
+    return Answer(
+        {**{what: str(file) for what, file in parts.files.items()}, **parts.document},
+        f"{one_line(options.model)}\n{parts.text}\n\n{written}",
+        diagnostics=(*artifact.doubts, *parts.diagnostics),
     )
 
 
@@ -198,10 +230,14 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
     return told if cost is None else {**told, "cost": sums(cost)}
 
 
-def _text(report: CompileReport, written: list[Path], needs: Needs, console: Console) -> str:
+def _text(
+    report: CompileReport, written: list[Path], needs: Needs, cut: str, console: Console
+) -> str:
     parts = [report_text(report, console)]
     if text := needs_text(needs, console):
         parts.append(text)
+    if cut:
+        parts.append(cut)
     parts.append(written_text(written, width=console.width))
     return "\n\n".join(parts)
 

@@ -88,7 +88,7 @@ def _model(artifact: Artifact) -> PteModel:
         _method_bytes(program),
         HEAP_BYTES * (1 + len(payloads)),
         _fast_bytes(data, artifact.name),
-        bool(payloads),
+        len(payloads),
     )
 
 

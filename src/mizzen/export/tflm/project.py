@@ -89,7 +89,7 @@ def model_of(artifact: Artifact) -> TflmModel:
         arena_of(model).least_bytes,
         max((part.scratch_fast_bytes or 0 for part in npu), default=0),
         variables_of(model),
-        bool(npu),
+        len(npu),
     )
 
 

@@ -40,7 +40,7 @@ class PteModel:
     method_bytes     what the method keeps
     heap_bytes       what the delegate takes from operator new
     fast_bytes       memory that the NPU stages in; 0 where there is none
-    on_npu           whether a delegate runs on the NPU
+    npu_calls        delegates that run on the NPU
     """
 
     program: bytes
@@ -51,7 +51,12 @@ class PteModel:
     method_bytes: int
     heap_bytes: int
     fast_bytes: int
-    on_npu: bool
+    npu_calls: int
+
+    @property
+    def on_npu(self) -> bool:
+        """Whether something runs on the NPU."""
+        return self.npu_calls > 0
 
 
 def project_files(
@@ -96,6 +101,7 @@ def _model_header(model: PteModel, example: Example) -> str:
         "MODEL_HEAP_BYTES": str(model.heap_bytes),
         "MODEL_FAST_BYTES": str(model.fast_bytes),
         "MODEL_ON_NPU": str(int(model.on_npu)),
+        "MODEL_NPU_CALLS": str(model.npu_calls),
     }
     return header(macros, "model_program", model.program, example)
 

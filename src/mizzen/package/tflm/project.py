@@ -34,7 +34,7 @@ class TflmModel:
     arena_bytes  what the interpreter allocates in
     fast_bytes   memory that the NPU stages in, besides the arena; 0 where there is none
     variables    resource variables
-    on_npu       whether an operator runs on the NPU
+    npu_calls    operators that run on the NPU
     """
 
     network: bytes
@@ -42,7 +42,12 @@ class TflmModel:
     arena_bytes: int
     fast_bytes: int
     variables: int
-    on_npu: bool
+    npu_calls: int
+
+    @property
+    def on_npu(self) -> bool:
+        """Whether something runs on the NPU."""
+        return self.npu_calls > 0
 
 
 def project_files(
@@ -67,6 +72,7 @@ def _model_header(model: TflmModel, example: Example) -> str:
         "MODEL_FAST_BYTES": str(model.fast_bytes),
         "MODEL_VARIABLES": str(model.variables),
         "MODEL_ON_NPU": str(int(model.on_npu)),
+        "MODEL_NPU_CALLS": str(model.npu_calls),
     }
     return header(macros, "model_network", model.network, example)
 

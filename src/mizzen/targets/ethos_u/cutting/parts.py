@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from mizzen.diagnostics import Origin
 from mizzen.isa import Instruction
-from mizzen.targets.ethos_u.cutting.places import Worked, cuts, worked
+from mizzen.targets.ethos_u.cutting.places import Work, cuts, work_of
 from mizzen.targets.ethos_u.cutting.state import (
     TRANSFER,
     reloaded,
@@ -29,57 +29,62 @@ class Part:
     program     what it executes; its inputs and outputs are those of the whole stream
     layers      operators of the network whose operations it has, in the stream's order
     operations  how many kernel operations it has
-    again_words  words that it was given in front of its own commands
+    transfers   how many transfers the whole stream has in its place; it leaves out those of lookup
+                tables that others need
+    again       how many transfers it does again before its own
     """
 
     program: Program
     layers: tuple[Origin, ...]
     operations: int
-    again_words: int
+    transfers: int
+    again: int
 
 
 def parts_of(program: Program) -> tuple[Part, ...]:
     """Cut a stream wherever it may be cut. E5xx and E61x for a damaged stream, E677 for branches.
 
-    A part ends with its last kernel operation; transfers that come after, which prepare what is
-    next, are in the next part. Each ends as a stream does, when all of it has ended.
+    Each part ends as a stream does, when all of it has ended.
     """
-    kernels = worked(program)
-    places = [0, *cuts(kernels), len(kernels)]
-    if len(places) <= 2:
-        return (Part(program, _layers(kernels), len(kernels), 0),)
-    return tuple(_part(program, kernels, first, last) for first, last in pairwise(places))
+    work = work_of(program)
+    places = [0, *cuts(work.kernels), len(work.kernels)]
+    return tuple(_part(program, work, first, last) for first, last in pairwise(places))
 
 
-def _part(program: Program, kernels: Sequence[Worked], first: int, last: int) -> Part:
+def _part(program: Program, work: Work, first: int, last: int) -> Part:
     stream, arch = program.instructions, accelerator_of(program.hardware).arch
-    start = kernels[first - 1].at + 1 if first else 0
-    is_last = last == len(kernels)
-    own = stream[start:] if is_last else stream[start : kernels[last - 1].at + 1]
-    mine = kernels[first:last]
-    missing = {table.at for kernel in mine for table in kernel.tables if table.at < start}
-    again = [
-        *reloaded(stream, sorted(missing), arch),
-        *replayed(stream[:start], own),
-    ]
-    end = () if is_last else _end(own, arch)
-    words = encode((*again, *own, *end), arch)
-    ahead = sum(each.command.words for each in again)
-    moved = 4 * (ahead - own[0].offset_words)
-    origins = {
-        4 * each.offset_words + moved: program.origins[4 * each.offset_words]
-        for each in own
-        if 4 * each.offset_words in program.origins
-    }
-    made = replace(program, words=words, origins=origins)
-    return Part(made, _layers(mine), len(mine), ahead)
+    mine = work.kernels[first:last]
+    start = work.kernels[first - 1].end if first else 0
+    end = mine[-1].end if last < len(work.kernels) else len(stream)
+    needed = {table.at for kernel in mine for table in kernel.tables}
+    missing = sorted(place for place in needed if place < start)
+    own = [stream[place] for place in range(start, end) if place not in work.loads - needed]
+    ahead = [*reloaded(stream, missing, arch), *replayed(stream[:start], own)]
+    after = _end(own, arch) if last < len(work.kernels) else ()
+    words = encode((*ahead, *own, *after), arch)
+    made = replace(program, words=words, origins=_origins(program, ahead, own))
+    layers = tuple(dict.fromkeys(kernel.layer for kernel in mine))
+    return Part(made, layers, len(mine), _transfers(stream[start:end]), len(missing))
+
+
+def _origins(
+    program: Program, ahead: Sequence[Instruction], own: Sequence[Instruction]
+) -> dict[int, Origin]:
+    """Return the origins of a part's commands, by their byte offsets in the part."""
+    at, origins = 4 * sum(each.command.words for each in ahead), dict[int, Origin]()
+    for each in own:
+        origin = program.origins.get(4 * each.offset_words)
+        if origin is not None:
+            origins[at] = origin
+        at += 4 * each.command.words
+    return origins
 
 
 def _end(own: Sequence[Instruction], arch: Arch) -> Iterator[Instruction]:
-    if any(each.name == TRANSFER for each in own):
+    if _transfers(own):
         yield wait_for_transfers(arch)
     yield instruction_set(arch)["OP_STOP"](mask=STOP_MASK)
 
 
-def _layers(kernels: Sequence[Worked]) -> tuple[Origin, ...]:
-    return tuple(dict.fromkeys(kernel.layer for kernel in kernels))
+def _transfers(commands: Sequence[Instruction]) -> int:
+    return sum(each.name == TRANSFER for each in commands)
