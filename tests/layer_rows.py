@@ -945,6 +945,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.conformance",
         "mizzen.emulate",
         "mizzen",
+        "mizzen.analysis.instrumenting",
         "mizzen.analysis.memory",
         "mizzen.compiler.onnx",
         "mizzen.mesh.network.onnx",

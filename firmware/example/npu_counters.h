@@ -9,7 +9,8 @@
 #include "board.h"
 
 /* Events, and their numbers, in the order in which they are counted: so many at once, and the next
- * ones in the next inference. Ref: ethos-u-core-driver, pmu_ethosu.h and ethosu*_interface.h. */
+ * ones in the next inference. Ref: Arm Ethos-U core driver 0.16, its PMU's header (names) and its
+ * headers of registers (numbers). */
 #if defined(BOARD_NPU_U85)
 #define COUNTERS_AT_ONCE 8u
 #define COUNTERS_ROUNDS 1u

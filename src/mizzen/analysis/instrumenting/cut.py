@@ -12,9 +12,10 @@ from mizzen.analysis.checking.artifacts import inputs_for
 from mizzen.analysis.cost.reporting import configuration_of
 from mizzen.analysis.instrumenting.costs import costs_of_parts
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.forms import TFLITE, own_ending
 from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import artifact_of
-from mizzen.artifact.saving import own_ending
+from mizzen.artifact.sealing import sealed, unsealed
 from mizzen.artifact.steps import NpuStep, is_npu, read_network
 from mizzen.compiler.report import with_time
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
@@ -28,7 +29,7 @@ from mizzen.targets.families import ETHOS_U
 ENDING = "_parts"
 """What the name of an instrumented artifact ends with, before ``.tflite``."""
 
-TFLITE = b"TFL3"
+IDENTIFIER = b"TFL3"
 """The identifier of the format, from byte 4 of a file on."""
 
 COMPARED = 16
@@ -77,7 +78,7 @@ class Instrumented:
 
 def holds_compiled(data: bytes) -> bool:
     """Whether bytes are a TFLite network that has something compiled for an NPU already."""
-    return data[4:8] == TFLITE and any(map(is_npu, read_network(data, "model").main.operators))
+    return data[4:8] == IDENTIFIER and any(map(is_npu, read_network(data, "model").main.operators))
 
 
 def instrument(artifact: Artifact) -> Instrumented:
@@ -104,7 +105,7 @@ def instrument(artifact: Artifact) -> Instrumented:
 
 def _require_tflite(artifact: Artifact) -> None:
     ending = own_ending(artifact.data)
-    if ending != ".tflite":
+    if ending != TFLITE:
         raise fail(
             "E310",
             f"what is cut into parts must be a compiled .tflite, and {artifact.name} is a "
@@ -137,13 +138,15 @@ def _require_parts(
 def _made(
     artifact: Artifact, programs: Sequence[Program], parts: Sequence[Sequence[Part]]
 ) -> Artifact:
-    model = read_network(artifact.data, artifact.name)
+    model = read_network(unsealed(artifact.data, artifact.name), artifact.name)
     operators = [operator.index for operator in model.main.operators if is_npu(operator)]
     payloads = {
         index: [driver.build(part.program.words, part.program.hardware) for part in cut]
         for index, cut in zip(operators, parts, strict=True)
     }
     data = cut_operators(model.record, payloads, ETHOS_U.memory_inputs)
+    if artifact.manifest is not None:
+        data = sealed(data, artifact.name, artifact.manifest.facts)
     stem = PurePath(artifact.name).stem
     origins = [part.program.origins for cut in parts for part in cut]
     report = artifact.report
@@ -159,7 +162,7 @@ def _made(
             ),
         )
     made = artifact_of(data, f"{stem}{ENDING}.tflite", report, origins)
-    return with_time(made)
+    return with_time(made, None if report is None else report.board_figures)
 
 
 def _require_same(whole: Artifact, made: Artifact) -> int:
