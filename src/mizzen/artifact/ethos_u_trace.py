@@ -120,4 +120,5 @@ class _Tracer:
 def _extent(fm: FeatureMap) -> Extent:
     ends = [piece.extent for piece in pieces(fm)]
     own = fm.height * fm.width * fm.depth * fm.dtype.itemsize
-    return Extent(fm.region, min(low for low, _ in ends), max(high for _, high in ends), own)
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return Extent(fm.region, fm.bases[0], low, high, own)

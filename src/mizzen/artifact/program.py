@@ -98,17 +98,23 @@ NOBODY, CONSTANT, INPUT = -1, -2, -3
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Where a map lies: from its first byte to after its last, and how many of them are its own."""
+    """Where a map lies.
+
+    start      address of its first element
+    low, high  of its lowest byte, and of that after its highest
+    own_bytes  how many of these are its own
+    """
 
     region: int
     start: int
-    stop: int
+    low: int
+    high: int
     own_bytes: int
 
     @property
     def is_dense(self) -> bool:
         """Whether all bytes between its ends are its own, each once."""
-        return self.stop - self.start == self.own_bytes
+        return self.high - self.low == self.own_bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -156,69 +156,101 @@ class Trial:
     def of_read(self, read: Read) -> Accused | None:
         """Return who is wrong where something else is read than should be."""
         reader = self.known.get(read.reader.index)
-        suspects = list(self._suspects(read))
-        marks = [(self._writes_well(each, read), each) for each in suspects]
-        if reader is not None:
-            marks.append((self._reads_well(read), reader))
-        if not marks:
-            return None
-        worst = min(mark for mark, _ in marks)
-        accused = next(each for mark, each in marks if mark == worst)
-        if accused is reader:
-            return Accused(accused, Evidence.READS)
-        is_foreign = read.tensor is not None and _of(read.tensor, accused.parts) is None
-        return Accused(accused, Evidence.OVERWRITES if is_foreign else Evidence.PLACE)
+        odd = self._odd_one(read)
+        if odd is not None:
+            return Accused(odd, Evidence.PLACE)
+        writer = self._writer(read)
+        if writer is None:
+            return None if reader is None else Accused(reader, Evidence.READS)
+        over = next(self._over(read, writer), None)
+        if over is not None:
+            return Accused(over, Evidence.OVERWRITES)
+        if reader is None or self._writes_worse(writer, read):
+            return Accused(writer, Evidence.PLACE)
+        return Accused(reader, Evidence.READS)
 
-    def _suspects(self, read: Read) -> Iterator[Executed]:
-        """Yield who may have written wrongly: the makers, else who wrote what nobody reads."""
-        makers = [self.known[maker] for maker in read.makers if maker in self.known]
-        yield from (maker for maker in makers if maker.is_known)
-        if read.tensor is not None and any(_of(read.tensor, each.parts) for each in makers):
-            return
-        before = [
+    def _odd_one(self, read: Read) -> Executed | None:
+        """Return who writes its part of a tensor elsewhere than others, who fit the reader."""
+        tensor, taken = read.tensor, read.taken
+        if tensor is None or taken.places.size != tensor.array[0].size:
+            return None
+        wanted = np.arange(taken.places.size, dtype=np.int64).reshape(taken.places.shape)
+        fits: dict[int, bool] = {}
+        for maker in read.makers:
+            part = _of(tensor, self.execution.part_of(maker))
+            if part is not None:
+                chosen = taken.makers == maker
+                at = taken.places[chosen] // tensor.array.dtype.itemsize
+                flat = part.places.reshape(-1)
+                fits[maker] = bool(
+                    (flat[at[at < len(flat)]] == wanted[chosen][at < len(flat)]).all()
+                )
+        odd = [maker for maker, fit in fits.items() if not fit and maker in self.known]
+        return self.known[odd[0]] if odd and any(fits.values()) else None
+
+    def _writer(self, read: Read) -> Executed | None:
+        """Return who wrote what should be read: of the makers, else of whom nobody reads."""
+        makers = [self.known[maker] for maker in sorted(read.makers) if maker in self.known]
+        extent = read.taken.extent
+        for maker in reversed(makers):
+            gives = maker.trace.gives
+            if extent is not None and gives is not None and _start(extent) == _start(gives):
+                return maker
+        lost = [
             each
             for each in self.execution.operations
-            if read.reader.index == END or each.index < read.reader.index
+            if each.is_known
+            and not self.reads.readers.get(each.index)
+            and (read.reader.index == END or each.index < read.reader.index)
         ]
-        lost = [each for each in before if self._is_lost(each) and each not in makers]
-        yield from reversed(lost)
+        if lost:
+            return lost[-1]
+        if read.reader.index == END:
+            return self.known.get(read.makers[0])
+        return makers[-1] if makers else None
 
-    def _is_lost(self, executed: Executed) -> bool:
-        return executed.is_known and not self.reads.readers.get(executed.index)
+    def _over(self, read: Read, writer: Executed) -> Iterator[Executed]:
+        """Yield who wrote over it after its writer, and is read nowhere as it should be."""
+        for maker in read.makers:
+            if maker <= writer.index or maker not in self.known:
+                continue
+            other = self.known[maker]
+            if any(_of(part.reference, other.parts) for part in writer.parts):
+                continue
+            if not any(each.is_clean for each in self._readers(other, read)):
+                yield other
 
-    def _writes_well(self, executed: Executed, read: Read) -> int:
-        """Return how much says that an operation writes where it should."""
-        own = [other for other in self.reads.all if other is not read]
-        readers = [other for other in own if executed.index in other.makers]
-        victims = [
-            other
-            for other in readers
-            if not other.is_clean
-            and other.tensor is not None
-            and _of(other.tensor, executed.parts) is None
-        ]
-        well = any(other.is_clean for other in readers)
-        foreign = read.tensor is not None and _of(read.tensor, executed.parts) is None
-        extent = executed.trace.gives
-        mark = 4 * well - 4 * bool(victims) - (2 if foreign and not well else 0)
-        return mark + (0 if extent is None else self._plausible(extent, executed.index, -2))
-
-    def _reads_well(self, read: Read) -> int:
-        """Return how much says that an operation reads where it should."""
-        extent = read.taken.extent
-        if extent is None:
-            return 0
-        index = read.reader.index
-        same = [
+    def _readers(self, executed: Executed, besides: Read) -> list[Read]:
+        """Return what else takes what an operation writes."""
+        return [
             other
             for other in self.reads.all
-            if other.taken.extent is not None
-            and other.reader.index != index
-            and (other.taken.extent.region, other.taken.extent.start)
-            == (extent.region, extent.start)
-            and (other.tensor is read.tensor)
+            if other is not besides and executed.index in other.makers
         ]
-        return 4 * bool(same) + self._plausible(extent, index, -2)
+
+    def _writes_worse(self, writer: Executed, read: Read) -> bool:
+        """Whether it is the writer that has a wrong place, and not the reader."""
+        others = self._readers(writer, read)
+        if any(other.is_clean for other in others):
+            return False
+        if any(other.tensor is not None and not _of(other.tensor, writer.parts)
+               for other in others):  # fmt: skip
+            return True
+        gives, takes = writer.trace.gives, read.taken.extent
+        if gives is None or takes is None:
+            return False
+        if any(
+            (other.taken.extent, other.makers) == (takes, read.makers)
+            for other in self.reads.all
+            if other.reader is not read.reader
+        ):
+            return True
+        if _start(gives) == _start(takes):
+            return not gives.is_dense and takes.is_dense
+        index = read.reader.index
+        return self._plausible(gives, writer.index, index) < self._plausible(
+            takes, index, writer.index
+        )
 
     def _plausible(self, extent: Extent, index: int, besides: int) -> int:
         """Return how much of a place is as places of a memory plan are."""
@@ -227,13 +259,13 @@ class Trial:
             for other_index, other in self._extents
             if other_index not in (index, besides) and other.region == extent.region
         ]
-        starts, stops = {each.start for each in others}, {_aligned(each.stop) for each in others}
+        starts, stops = {each.start for each in others}, {_aligned(each.high) for each in others}
         return (
             extent.is_dense
             + (extent.start % ALIGNMENT_BYTES == 0)
             + (extent.start in starts)
             + (extent.start in stops or extent.start == 0)
-            + (_aligned(extent.stop) in starts or _aligned(extent.stop) in stops)
+            + (_aligned(extent.high) in starts or _aligned(extent.high) in stops)
         )
 
     @cached_property
@@ -246,6 +278,10 @@ class Trial:
                 (each.index, taken.extent) for taken in each.trace.takes if taken.extent is not None
             ]
         return extents
+
+
+def _start(extent: Extent) -> tuple[int, int]:
+    return extent.region, extent.start
 
 
 def _aligned(address: int) -> int:

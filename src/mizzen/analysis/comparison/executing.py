@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -108,13 +109,32 @@ class Isolated(KeptState):
         try:
             self.executions[place] = self._execution(step, step.simulator, values, batch, given)
         except MizzenError as error:
-            stop = _stop(step, error.diagnostic)
-            if stop is not None:
-                values.update(given)
-                before = step.family.simulator(step.family.before(step.program, stop.offset_bytes))
-                seen = self._execution(step, before, values, batch, given)
-                self.executions[place] = replace(seen, stopped=stop)
+            seen = self._before(step, error.diagnostic, values, batch, given)
+            if seen is not None:
+                self.executions[place] = seen
             raise
+
+    def _before(
+        self,
+        step: NpuStep,
+        fault: Diagnostic,
+        values: Values,
+        batch: int,
+        given: Mapping[int, Array],
+    ) -> Execution | None:
+        """Execute up to the first command that stops a stream; None where none is named."""
+        stop = _stop(step, fault)
+        if stop is None:
+            return None
+        values.update(given)
+        program = step.family.before(step.program, stop.offset_bytes)
+        try:
+            simulator = step.family.simulator(program)
+            seen = self._execution(step, simulator, values, batch, given)
+        except MizzenError as error:
+            earlier = error.diagnostic
+            return self._before(_cut(step, program), earlier, values, batch, given)
+        return replace(seen, stopped=stop)
 
     def _execution(
         self,
@@ -137,6 +157,14 @@ class Isolated(KeptState):
         )
         inputs = tuple(_input(given[index], self.library) for index in step.inputs)
         return Execution(executed, end, inputs)
+
+
+def _cut(step: NpuStep, program: Any) -> NpuStep:
+    """Return a step that executes another program."""
+    other = copy(step)
+    other.__dict__.pop("simulator", None)
+    other.program = program
+    return other
 
 
 def _stop(step: NpuStep, fault: Diagnostic) -> Stop | None:

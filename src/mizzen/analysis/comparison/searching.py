@@ -30,9 +30,9 @@ class Search:
     def accused(self) -> Accused | None:
         """Return the operation that is wrong; None if only what stops the stream is."""
         suspects = self._suspects()
-        if self._execution.stopped is not None and not self._is_complete:
-            suspects = [each for each in suspects if self._is_near(each)]
         fitting = [each for each in suspects if self._fits(each)]
+        if self._execution.stopped is not None and not self._is_complete:
+            suspects = fitting
         if suspects:
             return self._trial.guilty((fitting or suspects)[0])
         if self._execution.stopped is not None:
@@ -71,12 +71,16 @@ class Search:
         ]
 
     def _cleared(self, unknown: Mapping[int, Executed]) -> set[int]:
-        """Return those that something which is right was computed from."""
+        """Return those that something which is right was computed from.
+
+        What has most of a tensor is that tensor, and wrong, if only some that take it are right.
+        """
         cleared = set[int]()
         for index in sorted(unknown, reverse=True):
-            for reader in self._reads.readers.get(index, ()):
-                if reader in cleared or (reader != END and reader not in unknown):
-                    cleared.add(index)
+            readers = self._reads.readers.get(index, set[int]()) - {END}
+            right = {each for each in readers if each in cleared or each not in unknown}
+            if right and (right == readers or not self._is_near(unknown[index])):
+                cleared.add(index)
         return cleared
 
 
