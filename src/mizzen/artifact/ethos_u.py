@@ -171,6 +171,8 @@ class EthosUPrograms(NpuFamily):
 
         return constants_of(simulator.program, simulator.plan)
 
+    can_trace = True
+
     def traced(self, simulator: Simulator) -> Iterator[TracedOperation]:
         """Yield operations with who made what they take, the end of the program last."""
         from mizzen.artifact.ethos_u_trace import traced

@@ -365,13 +365,16 @@ class NpuFamily(ABC):
         """
         return {}
 
-    def traced(self, simulator: Any) -> Iterator[TracedOperation]:
-        """Yield a program's operations with who made what they take; none where nothing says so."""
-        return iter(())
+    can_trace = False
+    """Whether `traced` and `before` are there."""
 
-    def before(self, program: Any, offset_bytes: int) -> Any | None:
-        """Return a program up to a command; None where programs cannot be cut."""
-        return None
+    def traced(self, simulator: Any) -> Iterator[TracedOperation]:
+        """Yield a program's operations with who made what they take, and its end. E679 without."""
+        raise self._without("a trace of its operations")
+
+    def before(self, program: Any, offset_bytes: int) -> Any:
+        """Return a program that stops where a command was. E679 where programs cannot be cut."""
+        raise self._without("programs that can be cut")
 
     def arena_offsets(self, model: Model) -> Mapping[int, int]:
         """Return the byte offset of each tensor in the arena; none without a plan of it.

@@ -254,7 +254,7 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
 
     (model,) = options.model
     _refuse_float_options(options)
-    artifact = None if options.artifact is None else load(options.artifact)
+    artifact = None if options.artifact is None else load(options.artifact, asked["accelerator"])
     if artifact is not None:
         require_on_board(options, artifact)
     doubts = () if artifact is None else tuple(not_as_written(artifact))

@@ -18,12 +18,13 @@ from mizzen.cli.layout import (
     size,
     table,
 )
+from mizzen.diagnostics import Origin
 from mizzen.escaping import one_line
 from mizzen.report.comparison import Outcome
 from mizzen.report.precision import BINS
 
 if TYPE_CHECKING:
-    from mizzen.report.comparison import Comparison, LayerComparison
+    from mizzen.report.comparison import Comparison, FirstDifference, LayerComparison
     from mizzen.report.precision import LayerPrecision, Precision
     from mizzen.report.versions import Version, VersionGrowth
 
@@ -39,7 +40,27 @@ def comparison_text(comparison: Comparison, *, width: int) -> str:
         right=(0, 3, 4, 5),
     )
     title = one_line(f"{comparison.model} beside {comparison.reference}")
-    return f"{title}\n{head}\n\nLayers\n{text}"
+    layers = f"\n\nLayers\n{text}" if comparison.layers else ""
+    first = "" if comparison.first is None else f"\n\n{_first(comparison.first, width)}"
+    return f"{title}\n{head}{layers}{first}"
+
+
+def _first(first: FirstDifference, width: int) -> str:
+    """Say which operation of a stream is the first that is wrong, and what it does."""
+    place = f"{first.index} of step {first.step}, {first.kind} at word {first.word}"
+    rows = [("operation", f"{place}, byte {first.offset_bytes:,}")]
+    if first.operator != Origin():
+        rows.append(("computes", str(first.operator)))
+    rows.append(("wrong", first.evidence.value))
+    if first.differing:
+        where = ", ".join(map(str, first.where))
+        rows.append(
+            ("differ", f"{first.differing:,} of {first.elements:,} elements, by up to "
+             f"{first.largest:,}, the first at [{where}]: {first.came} instead of {first.expected}")
+        )  # fmt: skip
+    if first.fault is not None:
+        rows.append(("stops", f"{first.fault.code}: {first.fault.message}"))
+    return f"First wrong operation\n{fields(rows, width=width)}"
 
 
 def _head(comparison: Comparison) -> list[tuple[str, str]]:
@@ -50,6 +71,7 @@ def _head(comparison: Comparison) -> list[tuple[str, str]]:
     )
     counts = [(comparison.count(outcome), outcome.value) for outcome in Outcome]
     layers = ", ".join(f"{number} {word}" for number, word in counts if number)
+    layers = layers or "none seen: the stream's tensors have only their numbers"
     return [
         ("inputs", inputs),
         ("outputs", f"{comparison.differing:,} of {comparison.elements:,} elements differ"),

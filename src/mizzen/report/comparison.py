@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any
 
-from mizzen.diagnostics import Device, Origin
+from mizzen.diagnostics import Device, Diagnostic, Origin
 
 
 class Outcome(Enum):
@@ -118,6 +118,58 @@ class ConstantsComparison:
     wrong: tuple[ConstantDifference, ...]
 
 
+class Evidence(Enum):
+    """What says that an operation is wrong."""
+
+    RESULT = "what it writes is not what it must be"
+    READS = "it reads what was not written for it"
+    PLACE = "what it writes is right, and lies where nothing reads it"
+    OVERWRITES = "it writes over what others read after it"
+    FAULT = "the stream stops there"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstDifference:
+    """The first operation of a command stream whose result is wrong.
+
+    step          place of the NPU operator among the artifact's
+    index         among the operations of its stream, transfers included
+    word          where its command lies in the stream, in words of 32 bits
+    offset_bytes  likewise in bytes
+    kind          the command, ``OP_CONV``
+    operator      the operator of the user's network
+    evidence      what says that it is wrong
+    tensor        of the network that it should have written; empty where that is not known
+    differing, elements  how many of its elements are wrong over all inputs, of how many
+    where         the first: index in what it writes, of one inference; `[H, W, C]`
+    expected, came  what must be there, and what is; None where it is not known what must be
+    largest       the largest difference
+    fault         what stops the stream there
+    """
+
+    step: int
+    index: int
+    word: int
+    offset_bytes: int
+    kind: str
+    operator: Origin
+    evidence: Evidence
+    tensor: str = ""
+    differing: int = 0
+    elements: int = 0
+    where: tuple[int, ...] = ()
+    expected: int | None = None
+    came: int | None = None
+    largest: int | None = None
+    fault: Diagnostic | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready data."""
+        data = asdict(self)
+        fault = None if self.fault is None else self.fault.as_dict()
+        return {**data, "evidence": self.evidence.value, "fault": fault}
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """What an artifact computes beside what its model means.
@@ -128,6 +180,7 @@ class Comparison:
     run            inferences in a row for each of them
     seed           of inputs that were made; None for the user's own
     constants      of an artifact that was compiled before; None for one that was compiled for this
+    first          the first operation of a command stream that is wrong; None if none is known
     """
 
     model: str
@@ -139,6 +192,7 @@ class Comparison:
     layers: tuple[LayerComparison, ...]
     outputs: tuple[OutputComparison, ...]
     constants: ConstantsComparison | None = None
+    first: FirstDifference | None = None
 
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows; None for its text."""
@@ -191,6 +245,7 @@ def as_dict(comparison: Comparison) -> dict[str, Any]:
         ],
         "outputs": [_named(asdict(output), output.outcome) for output in comparison.outputs],
         "constants": None if comparison.constants is None else asdict(comparison.constants),
+        "first_difference": None if comparison.first is None else comparison.first.as_dict(),
     }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 
 import numpy as np
@@ -17,20 +16,11 @@ import numpy as np
 from mizzen.analysis.comparison.executing import END, Executed, Execution
 from mizzen.analysis.comparison.recognising import Part, Reference
 from mizzen.artifact.interface import Array
-from mizzen.artifact.program import NOBODY, Extent, Taken, TracedOperation
+from mizzen.artifact.program import INPUT, NOBODY, Extent, Taken, TracedOperation
+from mizzen.report.comparison import Evidence
 
 ALIGNMENT_BYTES = 16
 """Feature maps begin at such addresses, and memory plans go on from there."""
-
-
-class Evidence(Enum):
-    """What says that an operation is wrong."""
-
-    RESULT = "what it writes is not what it must be"
-    READS = "it reads what was not written for it"
-    PLACE = "what it writes is right, and lies where nothing reads it"
-    OVERWRITES = "it writes over what others read after it"
-    FAULT = "the stream stops there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +81,16 @@ class Reads:
 
     def _tensor(self, taken: Taken, makers: Sequence[int]) -> tuple[Reference | None, bool]:
         """Return the tensor that an operand is of, and whether it is so in its order."""
-        if NOBODY in makers:
-            known = [maker for maker in makers if maker != NOBODY]
+        parts = {maker: self.execution.part_of(maker) for maker in makers}
+        nobody = {each for each in makers if each == NOBODY or (each <= INPUT and not parts[each])}
+        if nobody:
+            known = [maker for maker in makers if maker not in nobody]
             return (self._tensor(taken, known)[0] if known else None), False
-        parts = [self.execution.part_of(maker) for maker in makers]
-        if len(makers) == 1 and not parts[0]:
+        first = parts[makers[0]]
+        if len(makers) == 1 and not first:
             return None, _is_affine(taken.places)
-        first = parts[0]
         for part in first:
-            others = [_of(part.reference, each) for each in parts]
+            others = [_of(part.reference, parts[each]) for each in makers]
             if all(other is not None for other in others):
                 placed = self._placed(taken, makers, others)
                 if placed is None or _is_affine(placed):
@@ -239,6 +230,9 @@ class Trial:
         gives, takes = writer.trace.gives, read.taken.extent
         if gives is None or takes is None:
             return False
+        planned = self.execution.places
+        if (_start(gives) in planned) != (_start(takes) in planned):
+            return _start(takes) in planned
         if any(
             (other.taken.extent, other.makers) == (takes, read.makers)
             for other in self.reads.all

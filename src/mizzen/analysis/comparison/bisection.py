@@ -8,68 +8,26 @@ is nowhere among them, and is on no way to what is, is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
 
-from mizzen.analysis.comparison.accusing import Accused, Evidence
+from mizzen.analysis.comparison.accusing import Accused
 from mizzen.analysis.comparison.executing import Execution, Isolated, Stop
 from mizzen.analysis.comparison.recognising import Library, Reference
 from mizzen.analysis.comparison.searching import Search, nearest, unseen
-from mizzen.analysis.comparison.truth import Truth, truth_of
+from mizzen.analysis.comparison.truth import Truth, is_numbered, truth_of
 from mizzen.analysis.comparison.twins import Twins, are_twins
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import Batch, Form
 from mizzen.artifact.execution import execute
 from mizzen.artifact.interface import Array
 from mizzen.diagnostics import Diagnostic, MizzenError, Origin
+from mizzen.report.comparison import Evidence, FirstDifference
 
 INPUTS = 4
 """Inferences that are looked at together: numbers that are equal in all are the same tensor."""
 
 SEED = 1
-
-
-@dataclass(frozen=True, slots=True)
-class FirstDifference:
-    """The first operation of a command stream whose result is wrong.
-
-    step          place of the NPU operator among the artifact's
-    index         among the operations of its stream, transfers included
-    word          where its command lies in the stream, in words of 32 bits
-    offset_bytes  likewise in bytes
-    kind          the command, ``OP_CONV``
-    operator      the operator of the user's network
-    evidence      what says that it is wrong
-    tensor        of the network that it should have written; empty where that is not known
-    differing, elements  how many of its elements are wrong over all inputs, of how many
-    where         the first: index in what it writes, of one inference; `[H, W, C]`
-    expected, came  what must be there, and what is; None where it is not known what must be
-    largest       the largest difference
-    fault         what stops the stream there
-    """
-
-    step: int
-    index: int
-    word: int
-    offset_bytes: int
-    kind: str
-    operator: Origin
-    evidence: Evidence
-    tensor: str = ""
-    differing: int = 0
-    elements: int = 0
-    where: tuple[int, ...] = ()
-    expected: int | None = None
-    came: int | None = None
-    largest: int | None = None
-    fault: Diagnostic | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready data."""
-        data = asdict(self)
-        fault = None if self.fault is None else self.fault.as_dict()
-        return {**data, "evidence": self.evidence.value, "fault": fault}
 
 
 def first_difference(
@@ -102,24 +60,34 @@ def first_difference(
     if fault is None and truth.holds(artifact, outputs, values):
         return None
     for step, execution in sorted(executions.items()):
-        found = _first(step, execution, beside.get(step), library)
+        found = _first(step, execution, beside.get(step), library, _origins(right, step))
         if found is not None:
             return found
     return None
 
 
 def _first(
-    step: int, execution: Execution, right: Execution | None, library: Library
+    step: int,
+    execution: Execution,
+    right: Execution | None,
+    library: Library,
+    origins: Mapping[int, Origin],
 ) -> FirstDifference | None:
-    """Return the first wrong operation of an NPU operator."""
+    """Return the first wrong operation of an NPU operator.
+
+    origins  of the operations of the one that is right, by the offset of their commands
+    """
     accused: Accused | None
     if right is not None and are_twins(execution, right):
         accused = Twins(execution, right).accused()
+        offsets = {each.index: each.trace.offset_bytes for each in right.operations}
+        origins = {index: origins[at] for index, at in offsets.items() if at in origins}
     else:
+        origins = {}
         accused = Search(execution, library, is_complete=right is not None).accused()
-    told = Telling(step, library, right)
+    told = Telling(step, library, execution, origins)
     if accused is not None:
-        return told.accused(accused, execution)
+        return told.accused(accused)
     return None if execution.stopped is None else told.stopped(execution.stopped)
 
 
@@ -127,9 +95,11 @@ def _execute(
     artifact: Artifact, truth: Truth, values: Mapping[int, Array], library: Library
 ) -> tuple[dict[int, Execution], Diagnostic | None, Sequence[Array]]:
     """Execute an artifact; return what was seen, why it stopped, and its outputs."""
-    state = Isolated(artifact, library)
-    state.right = truth.tensors_of(artifact, values)
-    arrays = [state.right[index] for index in artifact.contents.inputs]
+    right = truth.tensors_of(artifact, values)
+    given = truth.outputs_of(artifact)
+    unread = {index for index in artifact.contents.outputs if index not in given}
+    state = Isolated(artifact, library, right, unread if is_numbered(artifact) else ())
+    arrays = [right[index] for index in artifact.contents.inputs]
     size = len(arrays[0]) if arrays else 1
     try:
         outputs = execute(artifact.contents, Batch(size, Form.STACKED, tuple(arrays)), state)
@@ -138,11 +108,16 @@ def _execute(
     return state.executions, None, outputs
 
 
+def _origins(right: Artifact | None, step: int) -> Mapping[int, Origin]:
+    report = None if right is None else right.report
+    known = () if report is None else report.origins
+    return known[step] if step < len(known) else {}
+
+
 def _inside(right: Artifact, executions: Mapping[int, Execution]) -> Iterator[Reference]:
     """Yield what operations of an artifact that is right write besides the network's tensors."""
-    origins = () if right.report is None else right.report.origins
     for step, execution in executions.items():
-        known = origins[step] if step < len(origins) else {}
+        known = _origins(right, step)
         for each in execution.operations:
             if each.map is not None and not each.is_known:
                 yield Reference("", known.get(each.trace.offset_bytes, Origin()), each.map)
@@ -152,37 +127,40 @@ def _inside(right: Artifact, executions: Mapping[int, Execution]) -> Iterator[Re
 class Telling:
     """Says of an operation what a person wants to know.
 
-    step   place of its NPU operator
-    right  one that is right
+    step     place of its NPU operator
+    origins  the network's operators that operations are of, by index, where that is known
     """
 
     step: int
     library: Library
-    right: Execution | None
+    execution: Execution
+    origins: Mapping[int, Origin]
 
     def stopped(self, stop: Stop) -> FirstDifference:
         """Say where the stream stops."""
         place = stop.index, stop.offset_bytes // 4, stop.offset_bytes, stop.kind
-        return FirstDifference(self.step, *place, Origin(), Evidence.FAULT, fault=stop.fault)
+        operator = self._operator(stop.index)
+        return FirstDifference(self.step, *place, operator, Evidence.FAULT, fault=stop.fault)
 
-    def accused(self, accused: Accused, execution: Execution) -> FirstDifference:
+    def accused(self, accused: Accused) -> FirstDifference:
         """Say which operation is wrong, and how what it writes differs."""
         executed, trace = accused.executed, accused.executed.trace
         place = trace.index, trace.offset_bytes // 4, trace.offset_bytes, trace.kind
-        fault = None if execution.stopped is None else execution.stopped.fault
-        told = FirstDifference(self.step, *place, Origin(), accused.evidence, fault=fault)
+        stop, operator = self.execution.stopped, self._operator(trace.index)
+        fault = None if stop is None else stop.fault
+        told = FirstDifference(self.step, *place, operator, accused.evidence, fault=fault)
         if executed.parts:
             reference = executed.parts[0].reference
             return replace(told, operator=reference.origin, tensor=reference.name)
-        if executed.map is None:
-            return told
-        found = nearest(executed.map, unseen(execution, self.library))
+        found = None
+        if executed.map is not None:
+            found = nearest(executed.map, unseen(self.execution, self.library))
         if found is None:
             return told
         reference, differs = found
         return replace(
             told,
-            operator=reference.origin,
+            operator=self.origins.get(trace.index, reference.origin),
             tensor=reference.name,
             differing=differs.differing,
             elements=differs.elements,
@@ -191,3 +169,17 @@ class Telling:
             came=differs.npu,
             largest=differs.steps,
         )
+
+    def _operator(self, index: int) -> Origin:
+        """Return the operator that an operation is of: of the first tensor that is not there yet
+        when it starts, where nothing else says so."""
+        if index in self.origins:
+            return self.origins[index]
+        numbers = {id(each): place for place, each in enumerate(self.library.references)}
+        before = [each for each in self.execution.operations if each.index < index]
+        seen = {numbers[id(part.reference)] for each in before for part in each.parts}
+        last = max(seen, default=-1)
+        for place, reference in enumerate(self.library.references):
+            if place > last and reference.name and reference.origin.operator is not None:
+                return reference.origin
+        return Origin()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from mizzen.analysis.comparison.constants import constants_beside
 from mizzen.analysis.comparison.naming import with_origins
+from mizzen.analysis.comparison.truth import is_numbered
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import batch_of
 from mizzen.artifact.interface import Array
@@ -28,11 +29,19 @@ from mizzen.compiler.compile import (
 from mizzen.compiler.options import CompileKeywords, SystemKeywords, options_of
 from mizzen.compiler.proof.options import ProofOptions
 from mizzen.compiler.source import Source
-from mizzen.diagnostics import Device, Diagnostic, ProgressCallback, Severity, fail
+from mizzen.diagnostics import (
+    Device,
+    Diagnostic,
+    MizzenError,
+    ProgressCallback,
+    Severity,
+    fail,
+)
 from mizzen.report.comparison import (
     Comparison,
     ConstantDifference,
     ConstantsComparison,
+    FirstDifference,
     LayerComparison,
     Outcome,
     OutputComparison,
@@ -49,6 +58,9 @@ SEED = 1
 
 RUN = 4
 """Inferences in a row for networks that keep state."""
+
+AT_ONCE = 4
+"""Inferences that are executed operation by operation at once."""
 
 BUDGET_BYTES = 1 << 27
 """Of all tensors of the inferences that are compared at once."""
@@ -87,6 +99,13 @@ class SideBySide(Protocol):
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
         """Return the comparisons of layers, and of outputs."""
+        ...
+
+    def first_difference(self, inputs: Sequence[Array]) -> FirstDifference | None:
+        """Return the first operation of a stream that is wrong; None where none is known to be.
+
+        inputs  of single inferences, `[N, *shape]`
+        """
         ...
 
 
@@ -172,7 +191,10 @@ def sides(
         from mizzen.artifact.steps import read_network
 
         compiled = compile_file(source, target, on_progress)
-        return list(_subgraphs(read_network(data, name), target, compiled, artifact))
+        network = read_network(data, name)
+        if artifact is not None and is_numbered(artifact):
+            return [_stream(network, artifact, compiled)]
+        return list(_subgraphs(network, target, compiled, artifact))
     if front_end is TOSA:
         return [_tosa(source, target, artifact, on_progress)]
     if front_end is PYTORCH:
@@ -188,6 +210,13 @@ def sides(
         f"a model must be a .tflite, .onnx, .tosa or .pt2 to have a reference, and {name} is none",
         help="run the artifact with `mizzen run`, and compare what it gives yourself",
     )
+
+
+def _stream(network: Model, artifact: Artifact, compiled: Artifact) -> SideBySide:
+    from mizzen.analysis.comparison.streams import StreamComparison
+    from mizzen.analysis.comparison.truth import TfliteTruth
+
+    return StreamComparison(TfliteTruth(network), artifact, compiled)
 
 
 def _subgraphs(
@@ -223,7 +252,8 @@ def tflite_beside(
     judged, constants = _beside(artifact, compiled)
     meaning = target.backend.tflite_meaning(computed_once(network), target.configuration)
     bounds = target.backend.tflite_bounds(network)
-    return TfliteComparison(network, judged, bounds, meaning, constants)
+    right = None if artifact is None else compiled
+    return TfliteComparison(network, judged, bounds, meaning, constants, right)
 
 
 def _tosa(
@@ -237,7 +267,9 @@ def _tosa(
 
     compiled = compile_file(source, target, on_progress)
     given, constants = _beside(artifact, compiled)
-    return TosaComparison(source.name, read(source.data, source.name), given, constants)
+    right = None if artifact is None else compiled
+    graph = read(source.data, source.name)
+    return TosaComparison(source.name, graph, given, constants, right)
 
 
 def _beside(
@@ -289,10 +321,14 @@ def run(compared: SideBySide, target: ResolvedTarget, inputs: Inputs) -> Compari
     largest = max(1, BUDGET_BYTES // (compared.values_bytes * in_row))
     for start in range(0, streams, largest):
         stop = min(start + largest, streams)
-        compared.add(list(_rows(batch.arrays, start, stop, in_row)))
+        rows = list(_rows(batch.arrays, start, stop, in_row))
+        try:
+            compared.add(rows)
+        except MizzenError as error:
+            raise _blamed(error, _first(compared, rows[0])) from None
     layers, outputs = compared.result()
     seed = inputs.seed if inputs.arrays is None else None
-    return Comparison(
+    comparison = Comparison(
         compared.name,
         configuration_of(target),
         compared.reference,
@@ -303,6 +339,28 @@ def run(compared: SideBySide, target: ResolvedTarget, inputs: Inputs) -> Compari
         outputs,
         compared.constants,
     )
+    if comparison.holds:
+        return comparison
+    return replace(comparison, first=_first(compared, [each[::in_row] for each in batch.arrays]))
+
+
+def _blamed(error: MizzenError, first: FirstDifference | None) -> MizzenError:
+    """Return a fault with the operation that it comes of, where that is another one."""
+    origin = error.diagnostic.origin
+    if first is None or (origin is not None and origin.command == first.word):
+        return error
+    said = f"operation {first.index} of the stream, {first.kind} at word {first.word}, is wrong"
+    return MizzenError(replace(error.diagnostic, help=f"{said}: {first.evidence.value}"))
+
+
+def _first(compared: SideBySide, inputs: Sequence[Array]) -> FirstDifference | None:
+    """Return the first wrong operation that some of the inputs show."""
+    count = len(inputs[0]) if inputs else 1
+    for start in range(0, count, AT_ONCE):
+        found = compared.first_difference([each[start : start + AT_ONCE] for each in inputs])
+        if found is not None:
+            return found
+    return None
 
 
 def run_all(compared: Sequence[SideBySide], target: ResolvedTarget, inputs: Inputs) -> Comparison:
@@ -363,10 +421,15 @@ def failures_of(comparison: Comparison) -> Iterator[Diagnostic]:
         return
     said = f"{comparison.differing:,} of {comparison.elements:,} output elements differ"
     if not wrong:
+        first = comparison.first
         yield Diagnostic(
             "E483",
             f"what the NPU computes must be what {comparison.reference} does, and {said}",
-            help="nothing was seen of the layer: compare the artifact of `mizzen compile`",
+            origin=None if first is None else replace(first.operator, command=first.word),
+            help="nothing was seen of the layer: compare the artifact of `mizzen compile`"
+            if first is None
+            else f"look at operation {first.index} of the stream, {first.kind}: "
+            f"{first.evidence.value}",
         )
     for layer in wrong:
         yield _failure(layer, comparison, said)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -60,12 +60,14 @@ class Execution:
     """The operations of a program in their order, and the end of it, which takes its outputs.
 
     inputs  what of the network's tensors each input is
+    places  where tensors of its edge lie: region and first byte
     stopped what stops the program; then there are the operations before it alone
     """
 
     operations: tuple[Executed, ...]
     end: TracedOperation
     inputs: tuple[Part | None, ...]
+    places: frozenset[tuple[int, int]] = frozenset()
     stopped: Stop | None = None
 
     @cached_property
@@ -87,20 +89,28 @@ class Isolated(KeptState):
 
     So one that is wrong does not spoil those after it.
 
-    right  what the artifact's tensors must hold in this inference, as far as that is known
+    right   what the artifact's tensors must hold, as far as that is known
+    unread  outputs that nothing takes: tensors of which a stream only says where they lie
     """
 
-    def __init__(self, artifact: Artifact, library: Library) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        library: Library,
+        right: Mapping[int, Array],
+        unread: Container[int] = (),
+    ) -> None:
         super().__init__()
         steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
         self._places = {id(step): place for place, step in enumerate(steps)}
         self.library = library
-        self.right: Mapping[int, Array] = {}
+        self.right = right
+        self._unread = unread
         self.executions: dict[int, Execution] = {}
 
     def infer(self, step: NpuStep | HostSide, values: Values, batch: int) -> None:
         """Compute a step. Raises what stops one, once its operations are seen that are not."""
-        if not isinstance(step, NpuStep):
+        if not isinstance(step, NpuStep) or not step.family.can_trace:
             step.run(values, batch)
             return
         values.update((index, self.right[index]) for index in step.inputs if index in self.right)
@@ -156,7 +166,10 @@ class Isolated(KeptState):
             for map_ in [maps.get(each.offset_bytes)]
         )
         inputs = tuple(_input(given[index], self.library) for index in step.inputs)
-        return Execution(executed, end, inputs)
+        takes = zip(step.outputs, end.takes, strict=True)
+        read = tuple(taken for index, taken in takes if index not in self._unread)
+        places = frozenset((each.region, each.offset_bytes) for each in step.view.tensors)
+        return Execution(executed, replace(end, takes=read), inputs, places)
 
 
 def _cut(step: NpuStep, program: Any) -> NpuStep:

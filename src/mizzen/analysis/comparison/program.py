@@ -41,7 +41,12 @@ from mizzen.frontends.torch.program import Role
 from mizzen.graph import Value
 from mizzen.ops.control_flow import Custom
 from mizzen.reference import evaluate_batch
-from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
+from mizzen.report.comparison import (
+    ConstantsComparison,
+    FirstDifference,
+    LayerComparison,
+    OutputComparison,
+)
 from mizzen.targets.bounds import Bound
 
 if TYPE_CHECKING:
@@ -251,6 +256,10 @@ class ProgramComparison:
                 if best is None or share < best[0]:
                     best = share, array
         return None if best is None or best[0] > SAYS_SOMETHING else best[1]
+
+    def first_difference(self, inputs: Sequence[Array]) -> FirstDifference | None:
+        """Return nothing: which integers single operations must give, no reference here says."""
+        return None
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
         """Return the comparisons of layers, and of outputs."""

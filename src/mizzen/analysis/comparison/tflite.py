@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from mizzen.analysis.comparison.bisection import first_difference
 from mizzen.analysis.comparison.integers import NAME as INTEGERS
 from mizzen.analysis.comparison.integers import IntegerReference
 from mizzen.analysis.comparison.layers import Key, Layers
@@ -12,6 +13,7 @@ from mizzen.analysis.comparison.matching import Matcher, nearest
 from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
 from mizzen.analysis.comparison.tally import Tally
 from mizzen.analysis.comparison.tflm import MicroReference, layers_of
+from mizzen.analysis.comparison.truth import TfliteTruth
 from mizzen.analysis.comparison.verdict import Bounds, judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
@@ -24,7 +26,12 @@ from mizzen.cpu.device import kernels_name
 from mizzen.diagnostics import MizzenError
 from mizzen.frontends.tflite import Model
 from mizzen.frontends.tflite.variables import VARIABLE_KINDS, assigned_last
-from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
+from mizzen.report.comparison import (
+    ConstantsComparison,
+    FirstDifference,
+    LayerComparison,
+    OutputComparison,
+)
 
 IN_ROUNDINGS = "the network in the NPU's own roundings"
 """The reference where the NPU rounds otherwise than the kernels of the CPU."""
@@ -42,6 +49,7 @@ class TfliteComparison:
 
     bounds   how far tensors of the network may differ
     meaning  what NPU operators must give, of an NPU whose roundings are others than the kernels'
+    right    what is made of the network now, where the artifact was made before
     """
 
     model: Model
@@ -49,6 +57,7 @@ class TfliteComparison:
     bounds: Bounds
     meaning: NetworkMeaning | None = None
     constants: ConstantsComparison | None = None
+    right: Artifact | None = None
     reference: str = field(default_factory=kernels_name)
     _rounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
     _bounded: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
@@ -95,6 +104,10 @@ class TfliteComparison:
         values = self._reference(inputs, seen)
         for one, truth in zip(seen, values, strict=True):
             self._count(one, truth)
+
+    def first_difference(self, inputs: Sequence[Array]) -> FirstDifference | None:
+        """Return the first operation of a stream that is wrong; of NPUs that can be watched."""
+        return first_difference(self.artifact, TfliteTruth(self.model), inputs, right=self.right)
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
         """Return the comparisons of layers, and of outputs."""

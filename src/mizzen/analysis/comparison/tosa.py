@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mizzen.analysis.comparison.bisection import first_difference
 from mizzen.analysis.comparison.layers import Key, Layer, Layers
 from mizzen.analysis.comparison.matching import Matcher
 from mizzen.analysis.comparison.observing import Observer, Seen, commands_of
 from mizzen.analysis.comparison.tally import Tally
+from mizzen.analysis.comparison.truth import TosaTruth
 from mizzen.analysis.comparison.verdict import judged, outputs_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
@@ -17,7 +19,12 @@ from mizzen.diagnostics import Device
 from mizzen.graph import Graph, Value
 from mizzen.ops.control_flow import Constant
 from mizzen.reference import evaluate_batch
-from mizzen.report.comparison import ConstantsComparison, LayerComparison, OutputComparison
+from mizzen.report.comparison import (
+    ConstantsComparison,
+    FirstDifference,
+    LayerComparison,
+    OutputComparison,
+)
 
 NAME = "TOSA's meaning"
 
@@ -27,12 +34,16 @@ HOPS = 8
 
 @dataclass(eq=False)
 class TosaComparison:
-    """An artifact and the graph of the TOSA file that it was made of."""
+    """An artifact and the graph of the TOSA file that it was made of.
+
+    right  what is made of the graph now, where the artifact was made before
+    """
 
     name: str
     graph: Graph
     artifact: Artifact
     constants: ConstantsComparison | None = None
+    right: Artifact | None = None
     reference: str = NAME
     _tensors: dict[Key, Tally] = field(default_factory=dict[Key, Tally])
 
@@ -88,6 +99,10 @@ class TosaComparison:
             array = seen.tensors[index].reshape(values[key].shape)
             tally.add(array.astype(values[key].dtype), values[key])
             self._tensors[key] = tally
+
+    def first_difference(self, inputs: Sequence[Array]) -> FirstDifference | None:
+        """Return the first operation of a stream that is wrong; of NPUs that can be watched."""
+        return first_difference(self.artifact, TosaTruth(self.graph), inputs, right=self.right)
 
     def result(self) -> tuple[tuple[LayerComparison, ...], tuple[OutputComparison, ...]]:
         """Return the comparisons of layers, and of outputs."""

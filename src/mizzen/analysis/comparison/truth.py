@@ -53,54 +53,49 @@ class Truth(ABC):
     def tensors_of(self, artifact: Artifact, values: Mapping[int, Array]) -> dict[int, Array]:
         """Return what an artifact's tensors must hold, as far as it is known which they are.
 
-        E831 for inputs that are not the network's.
+        Of a stream whose tensors have numbers, inputs that are none of the network's hold zeros:
+        nothing has written there. E831 for other inputs that are not the network's.
         """
         contents = artifact.contents
-        known = dict(self._paired(artifact, contents.inputs, self.inputs))
-        known |= dict(self._named(artifact))
+        known = self.inputs_of(artifact) | dict(self._named(artifact))
         right: dict[int, Array] = {}
-        for index, info in contents.infos.items():
-            array = values.get(known.get(index, -1))
+        for index, key in known.items():
+            array, info = values.get(key), contents.infos[index]
             if array is not None and array.nbytes == len(array) * info.size_bytes:
                 plain = np.ascontiguousarray(array).reshape(len(array), -1)
                 right[index] = plain.view(info.dtype).reshape(len(array), *info.shape)
-        missing = [index for index in contents.inputs if index not in right]
-        if missing:
-            raise fail(
-                "E831",
-                f"{artifact.name} must take what the network does, and its input "
-                f'"{contents.infos[missing[0]].name}" is none of the network\'s',
-                help="give the network that the artifact was compiled from",
-            )
+        size = max((len(array) for array in right.values()), default=1)
+        for index in contents.inputs:
+            info = contents.infos[index]
+            if index not in right and is_numbered(artifact):
+                right[index] = np.zeros((size, *info.shape), info.dtype)
+            elif index not in right:
+                raise fail(
+                    "E831",
+                    f"{artifact.name} must take what the network does, and its input "
+                    f'"{info.name}" is none of the network\'s',
+                    help="give the network that the artifact was compiled from",
+                )
         return right
 
     def holds(
         self, artifact: Artifact, outputs: Sequence[Array], values: Mapping[int, Array]
     ) -> bool:
         """Whether outputs of an artifact are what they must be."""
-        contents = artifact.contents
-        known = dict(self._paired(artifact, contents.outputs, self.outputs))
-        held = dict(zip(contents.outputs, outputs, strict=True))
-        return all(
+        known = self.outputs_of(artifact)
+        held = dict(zip(artifact.contents.outputs, outputs, strict=True))
+        return set(known.values()) == set(self.outputs) and all(
             held[index].tobytes() == np.ascontiguousarray(values[key]).tobytes()
             for index, key in known.items()
         )
 
-    def _paired(
-        self, artifact: Artifact, ours: Sequence[int], theirs: Sequence[int]
-    ) -> Iterator[tuple[int, int]]:
-        """Yield tensors at an artifact's edge with the network's: by number, else in order."""
-        infos = artifact.contents.infos
-        numbered = {
-            index: int(number)
-            for index in ours
-            for number in [infos[index].name.removeprefix(MESA_TENSOR)]
-            if number.isdecimal() and number != infos[index].name
-        }
-        if numbered:
-            yield from ((index, key) for index, key in numbered.items() if key in theirs)
-        elif len(ours) == len(theirs):
-            yield from zip(ours, theirs, strict=True)
+    def inputs_of(self, artifact: Artifact) -> dict[int, int]:
+        """Return which of the network's inputs those of an artifact are."""
+        return dict(_paired(artifact, artifact.contents.inputs, self.inputs))
+
+    def outputs_of(self, artifact: Artifact) -> dict[int, int]:
+        """Return which of the network's outputs those of an artifact are."""
+        return dict(_paired(artifact, artifact.contents.outputs, self.outputs))
 
     def _named(self, artifact: Artifact) -> Iterator[tuple[int, int]]:
         """Yield the tensors between steps that have the name of one of the network."""
@@ -116,6 +111,30 @@ class Truth(ABC):
             info = artifact.contents.infos.get(index)
             if info is not None and info.name in names:
                 yield index, names[info.name]
+
+
+def is_numbered(artifact: Artifact) -> bool:
+    """Whether an artifact's tensors are called by their numbers in the network, as Mesa's are."""
+    infos = (*artifact.inputs, *artifact.outputs)
+    return bool(infos) and all(_number(info.name) is not None for info in infos)
+
+
+def _number(name: str) -> int | None:
+    number = name.removeprefix(MESA_TENSOR)
+    return int(number) if number.isdecimal() and number != name else None
+
+
+def _paired(
+    artifact: Artifact, ours: Sequence[int], theirs: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield tensors at an artifact's edge with the network's: by number, else in order."""
+    if is_numbered(artifact):
+        for index in ours:
+            key = _number(artifact.contents.infos[index].name)
+            if key is not None and key in theirs:
+                yield index, key
+    elif len(ours) == len(theirs):
+        yield from zip(ours, theirs, strict=True)
 
 
 class TfliteTruth(Truth):
