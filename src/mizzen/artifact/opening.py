@@ -17,6 +17,7 @@ from mizzen.embedded.search import Kind, Payload, is_carrier, payloads
 from mizzen.flatbuffer import bpte, ptd
 from mizzen.flatbuffer.pte import DTYPES, is_pte
 from mizzen.flatbuffer.reader import Member, Record, read
+from mizzen.package.executorch import vela_bin
 
 CONTAINER = b"MZN1"
 """How a container of Mizzen's C runtime begins."""
@@ -75,6 +76,10 @@ def unwrapped(data: bytes, name: str) -> Opened:
 
 def _network(path: Path, data: bytes, payload: int | None) -> bytes:
     """Return the network that is in a file; the file where it is one itself."""
+    if data.startswith(vela_bin.FIRST.encode()):
+        from mizzen.artifact.delegate import archive_of_delegate
+
+        return archive_of_delegate(data, path.name)
     if not is_carrier(data, path.name):
         if payload is not None:
             raise fail(

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from mizzen.artifact.arena import Arena, Block, Place
+from mizzen.artifact.delegate import program_of
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, OrderStep, QuantizeStep
@@ -40,15 +40,9 @@ from mizzen.package.executorch.reading import (
     PteTensor,
     Tensors,
 )
-from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor
+from mizzen.package.executorch.vela_bin import BACKENDS, VelaTensor
 from mizzen.package.executorch.writing import DELEGATE
-from mizzen.targets.ethos_u.machine import driver
-from mizzen.targets.ethos_u.machine.base_pointers import (
-    addressed_regions,
-    require_memory,
-    with_regions_of,
-)
-from mizzen.targets.ethos_u.machine.program import Program, RegionIndex, TensorAddress
+from mizzen.targets.ethos_u.machine.program import TensorAddress
 
 CORTEX_M = "cortex_m::"
 """Kernels for Arm's microcontrollers, which ExecuTorch's own lowering for Ethos-U puts around the
@@ -57,9 +51,6 @@ delegates. These two are those of `QUANTIZED`, but for the inverse of the scale,
 QUANTIZE = {QUANTIZED + "quantize_per_tensor.out": 7, CORTEX_M + "quantize_per_tensor.out": 7}
 DEQUANTIZE = {QUANTIZED + "dequantize_per_tensor.out": 8, CORTEX_M + "dequantize_per_tensor.out": 7}
 """Kernels by name: how many arguments they have, the last of which is the result."""
-
-LARGEST_FAST_BYTES = 1 << 32
-"""Region 2 while it is found out how much of it a stream writes."""
 
 
 class DelegateStep(NpuStep):
@@ -84,7 +75,8 @@ def contents_of(data: bytes, name: str) -> Contents:
 
     Raises as `mizzen.package.executorch.reading.read`; E170 to E172 for a damaged delegate, E177
     for one of another backend, E178 for what is no sequence of calls, E181 for calls that do not
-    fit, E165 without PyTorch where a kernel needs it, E182 for a kernel that it does not have.
+    fit, E527 for tensors that an old runtime may turn, E165 without PyTorch where a kernel needs
+    it, E182 for a kernel that it does not have.
     """
     return _Contents(reading.read(data, name), name).made()
 
@@ -278,7 +270,7 @@ class _Contents:
     def _delegate(self, call: CallDelegate) -> DelegateStep:
         delegate = self._program.delegates[call.delegate]
         what = f"{self._name}: delegate {call.delegate}"
-        if delegate.backend != DELEGATE:
+        if delegate.backend not in BACKENDS:
             raise fail(
                 "E177",
                 f"{what} must be one of {DELEGATE}, and is one of {delegate.backend}: Mizzen does "
@@ -292,29 +284,11 @@ class _Contents:
             given = len(content.outputs)
             raise self._wrong(f"{what} must have {taken} inputs and {given} outputs, not {count}")
         inputs, outputs = call.arguments[:taken], call.arguments[taken:]
-        program = self._npu(content, inputs, outputs)
+        places = (*map(self._address, inputs, content.inputs),
+                  *map(self._address, outputs, content.outputs))  # fmt: skip
+        program = program_of(content, places[:taken], places[taken:], self._name)
         shapes = [self._tensor(index).stored_shape for index in outputs]
         return DelegateStep(CompiledPart(program, inputs, outputs), shapes)
-
-    def _npu(self, content: VelaBin, inputs: Sequence[int], outputs: Sequence[int]) -> Program:
-        payload = driver.parse(content.commands)
-        weights = np.frombuffer(content.weights, np.uint8)
-        sizes = {int(RegionIndex.READ_ONLY): weights.nbytes}
-        sizes[int(RegionIndex.SCRATCH)] = content.scratch_bytes
-        taken = tuple(map(self._address, inputs, content.inputs))
-        given = tuple(map(self._address, outputs, content.outputs))
-        program = Program(
-            words=payload.words,
-            hardware=payload.hardware,
-            region_bytes=with_regions_of((*taken, *given), sizes),
-            constants={int(RegionIndex.READ_ONLY): weights},
-            inputs=taken,
-            outputs=given,
-            name=self._name,
-            form=payload.form,
-        )
-        require_memory(program)
-        return program if not _is_fast(program) else _with_fast(program)
 
     def _address(self, index: int, place: VelaTensor) -> TensorAddress:
         tensor = self._tensor(index)
@@ -325,9 +299,24 @@ class _Contents:
                 f"gives, in elements of {place.element_bytes}, and has {tensor.size_bytes} in "
                 f"{tensor.dtype}"
             )
+        if len(place.shape) < vela_bin.RANK:
+            self._require_order(index, tensor, place)
         return TensorAddress(
             f"value_{index}", place.shape, tensor.dtype, place.region, place.offset_bytes
         )
+
+    def _require_order(self, index: int, tensor: PteTensor, place: VelaTensor) -> None:
+        """Refuse what the runtime of ExecuTorch before 1.0 may have put in another order: E527."""
+        own, asked = ([extent for extent in shape if extent != 1]
+                      for shape in (tensor.stored_shape, place.shape))  # fmt: skip
+        if own != asked:
+            raise fail(
+                "E527",
+                f"{self._name}: value {index} must have the shape that its delegate says, "
+                f"{list(place.shape)}, and has {list(tensor.stored_shape)}: runtimes before "
+                "ExecuTorch 1.0 may put it in another order, and the file does not say which",
+                help="export the program again, with ExecuTorch 1.0 or later",
+            )
 
     def _edge(self, places: Sequence[int], given: bool) -> tuple[list[OrderStep], tuple[int, ...]]:
         """Return the steps that put inputs or outputs in their dimensions' order, and these."""
@@ -425,30 +414,6 @@ class _Written:
                 break
             at = max(at, stop)
         return at >= end
-
-
-def _is_fast(program: Program) -> bool:
-    """Whether a stream addresses region 2; one that cannot be read to its end is told of later."""
-    try:
-        return RegionIndex.SCRATCH_FAST in addressed_regions(program.instructions)
-    except MizzenError:
-        return False
-
-
-def _with_fast(program: Program) -> Program:
-    """Return a program with region 2 as large as what its stream writes there.
-
-    The payload of a delegate does not say how large it is. A stream that cannot be checked is told
-    of where it is run.
-    """
-    fast = int(RegionIndex.SCRATCH_FAST)
-    sizes = {**program.region_bytes, fast: LARGEST_FAST_BYTES}
-    try:
-        written = ETHOS_U.hazards(replace(program, region_bytes=sizes)).written
-    except MizzenError:
-        return program
-    end = max((stop for _, stop in written.get(fast, ())), default=0)
-    return program if not end else replace(program, region_bytes={**sizes, fast: end})
 
 
 def _info(name: str, tensor: PteTensor) -> TensorInfo:

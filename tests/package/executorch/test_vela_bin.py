@@ -48,6 +48,32 @@ def test_says_what_was_written() -> None:
     assert found.outputs == (VelaTensor((1, 1, 1, 1, 2, 2), 4, 48),)
 
 
+def old(inputs: bytes) -> bytes:
+    """The payload as ExecuTorch 0.4 wrote it."""
+    output = struct.pack("<8i", 1, 2, 2, 0, 0, 4, 48, 1)
+    blocks = (("vela_bin_stream", b""), ("cmd_data", CONTENT.commands),
+              ("weight_data", CONTENT.weights), ("scratch_data", bytes(64)), ("inputs", inputs),
+              ("outputs", output), ("vela_end_stream", b""))  # fmt: skip
+    return b"".join(
+        struct.pack("<16si12x", name.encode(), len(data)) + data + bytes(-len(data) % 16)
+        for name, data in blocks
+    )
+
+
+def test_reads_the_form_before_version_1() -> None:
+    inputs = struct.pack("<15i", 2, 1, 2, 3, 4, 1, 0, 1, 5, 0, 0, 0, 2, 24, 1)
+    found = read(old(inputs), "a delegate")
+    assert found == replace(
+        CONTENT,
+        inputs=(VelaTensor((1, 2, 3, 4), 1, 0), VelaTensor((5,), 2, 24)),
+        outputs=(VelaTensor((2, 2), 4, 48),),
+    )
+    with pytest.raises(MizzenError, match="inputs cannot have 56 bytes for 2 tensors"):
+        read(old(inputs[:-4]), "a delegate")
+    with pytest.raises(MizzenError, match=r"must have positive extents of 32 bits, not \[0\]"):
+        read(old(struct.pack("<8i", 1, 0, 0, 0, 0, 1, 0, 1)), "a delegate")
+
+
 def test_multiplies_leading_dimensions_that_there_is_no_room_for() -> None:
     tensor = VelaTensor((2, 3, 1, 1, 2, 1, 2), 1, 0)
     (found,) = read(write(replace(CONTENT, inputs=(tensor,))), "a delegate").inputs

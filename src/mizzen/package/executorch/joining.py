@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from mizzen.flatbuffer.pte import PteFile, join, split
 from mizzen.package.executorch import reading, vela_bin
-from mizzen.package.executorch.writing import DELEGATE
+from mizzen.package.executorch.vela_bin import BACKENDS
 
 
 def keys_elsewhere(data: bytes, name: str) -> frozenset[str]:
@@ -19,7 +19,7 @@ def keys_elsewhere(data: bytes, name: str) -> frozenset[str]:
     of_blocks = (
         key
         for place, delegate in enumerate(delegates)
-        if delegate.backend == DELEGATE
+        if delegate.backend in BACKENDS
         for key in vela_bin.external_keys(delegate.payload, f"{name}: delegate {place}")
     )
     has = {entry["key"] or "" for entry in split(data, name).program["named_data"] or ()}

@@ -4,7 +4,11 @@ A sequence of blocks, each a head of 32 bytes (name, size, whether its contents 
 contents padded to 16 bytes, so that all of them can be used where the file lies: the driver's
 command payload, region 0, the size of region 1, and where inputs and outputs lie in it.
 
-Ref: ExecuTorch 1.5, backends/arm/arm_vela.py (writer), runtime/VelaBinStream.h and .cpp (reader).
+Before version 1.0 of ExecuTorch, shapes had four dimensions, with zeros after those that there are,
+and the memory of region 1 lay in the payload. The backend was called `ArmBackend` at first.
+
+Ref: ExecuTorch 1.5, backends/arm/arm_vela.py (writer), runtime/VelaBinStream.h and .cpp (reader);
+the same files of ExecuTorch 0.4 and 0.6.
 """
 
 from __future__ import annotations
@@ -20,8 +24,14 @@ from mizzen.diagnostics import MizzenError, fail
 ALIGNMENT_BYTES = 16
 """Contents start at multiples of this, and so must the payload; the reader refuses others."""
 
+BACKENDS = ("EthosUBackend", "ArmBackend")
+"""What the backend of such a delegate is called: now, and up to ExecuTorch 0.5."""
+
 RANK = 6
 """Dimensions that shapes are padded to with leading ones."""
+
+OLD_RANK = 4
+"""The same before ExecuTorch 1.0."""
 
 SCRATCH_REGION = 1
 """The region of inputs and outputs: a microcontroller's runtime copies them there, whatever the
@@ -43,10 +53,13 @@ COMMANDS, WEIGHTS, SCRATCH, INPUTS, OUTPUTS = (
 )
 CONTENTS = (COMMANDS, WEIGHTS, SCRATCH, INPUTS, OUTPUTS)
 
+OLD_SCRATCH = "scratch_data"
+"""Before ExecuTorch 1.0: the memory of region 1, instead of its size."""
+
 _HEAD = struct.Struct("<16sIB11x")
 _COUNT = struct.Struct("<i")
 _SIZE = struct.Struct("<I")
-_TENSOR = struct.Struct(f"<{RANK}i3i")
+_TENSOR, _OLD_TENSOR = (struct.Struct(f"<{rank}i3i") for rank in (RANK, OLD_RANK))
 _RULE = "ExecuTorch 1.5, backends/arm/runtime/VelaBinStream.cpp"
 
 
@@ -134,7 +147,7 @@ def _packed(block: str, tensors: Sequence[VelaTensor], scratch_bytes: int) -> by
 
 
 def read(data: bytes, name: str, external: Mapping[str, bytes] | None = None) -> VelaBin:
-    """Read a payload; `name` is what diagnostics call it. Shapes have six dimensions.
+    """Read a payload; `name` is what diagnostics call it. Shapes have six dimensions, or four.
 
     external  contents of blocks that are kept apart, by their key
 
@@ -173,6 +186,9 @@ def _blocks(data: bytes, name: str) -> Iterator[tuple[str, bytes, bool]]:
     at = _marker(data, 0, FIRST, name)
     while missing:
         block, size, elsewhere = _head(data, at, name)
+        size_of_memory = _SIZE.pack(size) if block == OLD_SCRATCH else None
+        if size_of_memory is not None:
+            block = SCRATCH
         if block not in missing:
             known = block in (*CONTENTS, FIRST, LAST)
             reason = f"must not be {block!r} there" if known else f"is {block!r}, which is unknown"
@@ -182,7 +198,7 @@ def _blocks(data: bytes, name: str) -> Iterator[tuple[str, bytes, bool]]:
         at = start + size + -size % ALIGNMENT_BYTES
         if at > len(data):
             raise _damaged(name, f"{block} must have {size} bytes, and the payload ends")
-        yield block, bytes(data[start : start + size]), elsewhere
+        yield block, size_of_memory or bytes(data[start : start + size]), elsewhere
     end = _marker(data, at, LAST, name)
     if any(data[end:]):
         raise _damaged(name, f"it must end at byte {end}, and goes on to {len(data)}")
@@ -223,12 +239,14 @@ def _key(contents: bytes) -> str:
 
 def _tensors(contents: bytes, block: str, name: str) -> Iterator[VelaTensor]:
     count = _COUNT.unpack_from(contents)[0] if len(contents) >= _COUNT.size else -1
-    if count < 0 or len(contents) != _COUNT.size + count * _TENSOR.size:
+    forms = [form for form in (_TENSOR, _OLD_TENSOR)
+             if count >= 0 and len(contents) == _COUNT.size + count * form.size]  # fmt: skip
+    if not forms:
         raise _damaged(name, f"{block} cannot have {len(contents)} bytes for {count} tensors")
-    for place in range(count):
-        *shape, element_bytes, offset, region = _TENSOR.unpack_from(
-            contents, _COUNT.size + place * _TENSOR.size
-        )
+    for values in forms[0].iter_unpack(contents[_COUNT.size :]):
+        *shape, element_bytes, offset, region = values
+        while forms[0] is _OLD_TENSOR and len(shape) > 1 and shape[-1] == 0:
+            shape.pop()
         yield VelaTensor(tuple(shape), element_bytes, offset, region)
 
 

@@ -41,7 +41,7 @@ from mizzen.package.executorch.values import Values
 from mizzen.package.executorch.vela_bin import VelaBin, VelaTensor
 
 METHOD = "forward"
-DELEGATE = "EthosUBackend"
+DELEGATE = vela_bin.BACKENDS[0]
 """The name under which ExecuTorch's runtime registers its Ethos-U backend."""
 
 VERSION = 0

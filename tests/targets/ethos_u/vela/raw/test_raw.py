@@ -128,6 +128,15 @@ def test_archives_of_the_compiled_core(
     same_program(again.program, model.program)
 
 
+def test_an_archive_may_say_nothing_of_variables() -> None:
+    """As those of Vela 4.0 and 4.1."""
+    keys = ("shape", "elem_size", "region", "offset", "quantization", "rank", "name", "dtype")
+    data = written(**{f"variable_{key}": None for key in keys})
+    assert raw.read(data, "net.npz").program.inputs == PROGRAM.inputs[:1]
+    with pytest.raises(MizzenError, match=r"E153.*variable_\w+ must have 0 entries, not 1"):
+        raw.read(written(variable_offset=None), "net.npz")
+
+
 def test_archives_of_the_legacy_core(model_file: Callable[[str], Path], tmp_path: Path) -> None:
     pytest.importorskip("ethosu.regor", reason="Vela is not installed")
     model = model_file("hello_world_int8.tflite")

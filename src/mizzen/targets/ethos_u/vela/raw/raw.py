@@ -105,12 +105,20 @@ def _constants(archive: Archive) -> dict[int, npt.NDArray[np.uint8]]:
 
 
 def _count(archive: Archive, kind: _Kind) -> int:
-    return archive.integers(f"{kind.value}_offset").size
+    """Return how many tensors of a kind there are. Vela 4.0 and 4.1 say nothing of variables."""
+    key = f"{kind.value}_offset"
+    return 0 if _is_left_out(archive, kind, key) else archive.integers(key).size
+
+
+def _is_left_out(archive: Archive, kind: _Kind, key: str) -> bool:
+    return kind is _Kind.VARIABLE and key not in archive
 
 
 def _column(archive: Archive, kind: _Kind, part: str) -> list[int]:
     """Return one integer for each tensor of a kind."""
     key, count = f"{kind.value}_{part}", _count(archive, kind)
+    if not count and _is_left_out(archive, kind, key):
+        return []
     values = archive.integers(key)
     if values.size != count:
         raise archive.error("E153", f"{key} must have {count} entries, not {values.size}")
