@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +17,14 @@ import pytest
 
 import mizzen
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.verifying import doubts_of
 from mizzen.boards import Board, Role, find_board
 from mizzen.diagnostics import MizzenError
 from mizzen.export import Request, c_project
 from mizzen.package.firmware import sources as firmware
 from mizzen.package.firmware import write_project
 from mizzen.package.tflite.builder import NetworkBuilder
+from mizzen.report.manifest import manifest_of
 
 GCC = "arm-none-eabi-gcc"
 BOARD = find_board("corstone300")
@@ -54,6 +58,28 @@ def make(folder: Path, *options: str) -> Path:
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
     return folder / "build" / "firmware.elf"
+
+
+def test_firmware_has_the_digest_of_its_model_and_the_manifest_is_beside(digits: Artifact) -> None:
+    project = c_project(digits, Request(BOARD))
+    digest = sha256(project.model).digest()
+    macro = "#define MODEL_SHA256 {" + ", ".join(f"{byte:#04x}" for byte in digest) + "}\n"
+    assert macro in project.files["model.h"].decode()
+    line = project.files["manifest.json"].removesuffix(b"\n")
+    manifest = manifest_of(json.loads(line))
+    assert manifest.text() == line
+    assert manifest.file_sha256 == digest.hex()
+    assert manifest.bytes == len(project.model)
+    assert digits.manifest is not None
+    assert manifest.facts == digits.manifest.facts
+    assert manifest.npu == digits.manifest.npu
+
+
+def test_a_changed_artifact_gives_a_project_without_a_manifest(digits: Artifact) -> None:
+    changed = Artifact(digits.data, digits.name, digits.contents, doubts=doubts_of(
+        digits.data.replace(b'"tool"', b'"tall"'), digits.name))  # fmt: skip
+    assert [doubt.code for doubt in changed.doubts] == ["W333"]
+    assert "manifest.json" not in c_project(changed, Request(BOARD)).files
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m33", "cortex-m55"])

@@ -69,7 +69,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="ARTIFACT",
         action=GivenOnce,
         help="instead of a model: an artifact by any compiler, a .tflite, .zip, .pte or Vela's raw"
-        " .npz; checked for hazards and damaged constants, and run on a few inputs",
+        " .npz; verified by its manifest, checked for hazards and damaged constants, and run on a"
+        " few inputs",
     )
     parser.add_argument(
         "--linux",
