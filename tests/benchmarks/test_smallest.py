@@ -106,6 +106,10 @@ QUICK: dict[str, Case] = {
         {"flipped": (70, 70), "found": (70, 70), "told": (70, 70), "located": (1.0, 1.0)},
         (),
     ),
+    "predictions": Case(
+        "--smallest --json",
+        {"times": (1, 1), "time_known_worst": (0.0, 0.15), "energy_fitted": (0.0, 0.15)},
+    ),
     "vela_forms": Case("--smallest --json", {"cells": (3, 3), "equal": (3, 3)}),
 }  # fmt: skip
 

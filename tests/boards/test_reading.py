@@ -30,6 +30,25 @@ def test_a_board_of_ones_own_is_read_by_its_path(tmp_path: Path) -> None:
     assert (board.name, board.npu.irq) == ("mine", 7)
 
 
+ENERGY = '[[energy]]\nof = "mac"\nvalue = 1.0\nerror = 2.0\nsource = "a trace"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "must"),
+    [
+        (ENERGY * 2, "energy[1].of must be there once, not 'mac'"),
+        (ENERGY.replace("2.0", "0.5"), "energy[0].error must be "),
+        (ENERGY.replace('"mac"', '"rom"'), "energy[0].of must be one of idle, mac, sram, flash, "),
+        (ENERGY.replace("1.0", "0"), "energy[0].value must be "),
+        (ENERGY.replace('source = "a trace"', ""), "energy[0].source must be "),
+    ],
+)
+def test_a_figure_of_energy_has_a_unit_an_error_and_a_source(
+    text: str, must: str, tmp_path: Path
+) -> None:
+    assert must in refusal(tmp_path, f"{TEXT}\n{text}")
+
+
 CASES = [
     ("irq = 56", "irq = 480", "npu.irq must be a whole number of 0..479, not 480"),
     ("irq = 56", 'irq = "56"', "npu.irq must be a whole number of 0..479, not '56'"),

@@ -223,14 +223,14 @@ def test_an_artifact_alone_has_the_mode_of_a_compilation_for_the_board(
 
 
 def test_the_report_names_the_board_and_the_fit(here: Path, run: Run) -> None:
-    words = ("report", "digits.tflite", "--board", "grove_vision_ai_v2", "--prove", "off")
+    words = ("report", "digits.tflite", "--board", "nuvoton_m55m1", "--prove", "off")
     status, out, err = run(*words)
     assert status == 0
-    assert "On Seeed Grove Vision AI Module V2\n  memory mode  Shared_Sram\n  SRAM " in out
+    assert "On Nuvoton NuMaker-M55M1\n  memory mode  Shared_Sram\n  SRAM01 " in out
     assert " at 500 MHz, " in out
     assert "the system's: the board file has no NPU clock; --clock gives it" in err
     page = (here / "digits.html").read_text()
-    assert ">On Seeed Grove Vision AI Module V2</h2>" in page
+    assert ">On Nuvoton NuMaker-M55M1</h2>" in page
     _, out, _ = run(*words, "--clock", "400M", "--json")
     answer = json.loads(out)
     assert answer["cost"]["clock_hz"] == 400_000_000
@@ -283,3 +283,14 @@ def test_the_cpu_has_the_boards_core_and_its_own_clock(here: Path, run: Run) -> 
     assert 0 < board["cpu_cycles"] < alone["cpu_cycles"]
     out = run(*words[:-1], "--board", "renesas_ra8p1", *more)[1]
     assert "of the cycles on a Cortex-M85 at 1000 MHz" in " ".join(out.split())
+
+
+def test_targets_say_what_is_known_of_energy(run: Run) -> None:
+    text = " ".join(run("targets", "--board", "himax_we2")[1].split())
+    assert "idle 87.1 mW (within 1.26 times), mac 0.42 pJ (within 3.7 times)" in text
+    assert "uNPU-Bench, power trace of YOLOv1" in text
+    figures = json.loads(run("targets", "--board", "grove_vision_ai_v2", "--json")[1])["energy"]
+    assert [each["unit"] for each in figures] == ["mW", "pJ", "pJ a byte"]
+    _, out, _ = run("targets", "--board", "nuvoton_m55m1")
+    assert "no figures with a source are known, so that none is told" in " ".join(out.split())
+    assert json.loads(run("targets", "--board", "nuvoton_m55m1", "--json")[1])["energy"] is None

@@ -117,3 +117,44 @@ def test_flash_that_the_chosen_one_takes_more_is_named() -> None:
     chosen = replace(base, cycles=800, constants_bytes=8392)
     assert list(grown_flash(chosen, base)) == [("flash grows", "by 200 bytes, +2.4 %")]
     assert list(grown_flash(base, chosen)) == []
+
+
+def test_energy_is_told_the_same_everywhere(here: Path, run: Run) -> None:
+    words = ["digits.tflite", "--board", "himax_we2"]
+    compiled = answer(run, "compile", *words)
+    reported = answer(run, "report", compiled["artifact"])
+    told = [
+        compiled["energy"],
+        answer(run, "check", *words)["energy"],
+        reported["cost"]["energy"],
+        reported["compilation"]["energy"],
+        answer(run, "compare", *words, "--costs")["versions"][0]["energy"],
+    ]
+    energy = told[0]
+    assert all(each == energy for each in told)
+    assert energy["low_mj"] < energy["mj"] < energy["high_mj"]
+    assert energy["mj"] == pytest.approx(sum(energy["parts_mj"].values()))
+    shown = f"{energy['mj']:#.2g} mJ"
+    for verb in ("compile", "check", "report"):
+        text = " ".join(run(verb, *words)[1].split())
+        assert f"energy {shown} an inference, " in text, verb
+        assert f"figures of {energy['sources'][0]}" in text, verb
+    assert f"{shown} (" in run("compare", *words, "--costs")[1]
+    for html in (Path("digits.html").read_text(), Path("digits_vela.html").read_text()):
+        assert shown in html
+        assert energy["sources"][0] in html
+
+
+def test_no_energy_is_told_without_figures_of_all_that_takes_some(here: Path, run: Run) -> None:
+    """Of flash nobody measured any, of another board nothing, of a core neither."""
+    for words in (
+        ("--board", "grove_vision_ai_v2"),
+        ("--board", "nuvoton_m55m1"),
+        ("--board", "himax_we2", "--ignore-ops", "SOFTMAX"),
+        ("--accelerator-config", "ethos-u55-64"),
+    ):
+        said = ("check", "digits.tflite", *words, "--prove", "off", "--max-cpu-ops", "1")
+        found = answer(run, *said)
+        assert found["energy"] is None
+        assert found["cost"]["cycles"]
+        assert " mJ" not in run(*said)[1]

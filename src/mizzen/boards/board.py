@@ -58,6 +58,43 @@ def _known(fact: Fact | None) -> Fact:
     return fact
 
 
+class EnergyOf(Enum):
+    """What a figure of energy is of; the value is its name in a board's file."""
+
+    IDLE = "idle"
+    MAC = "mac"
+    SRAM = "sram"
+    FLASH = "flash"
+    DRAM = "dram"
+
+    @property
+    def unit(self) -> str:
+        """What it is counted in."""
+        match self:
+            case EnergyOf.IDLE:
+                return "mW"
+            case EnergyOf.MAC:
+                return "pJ"
+            case _:
+                return "pJ a byte"
+
+
+@dataclass(frozen=True, slots=True)
+class Energy:
+    """A figure of what the board takes.
+
+    value   of idle: mW while nothing is computed; of mac: pJ of a multiply-accumulate; of a
+            memory: pJ of a byte that is read or written
+    error   factor within which it is, 1 or more
+    source  who measured it, and what of it was derived
+    """
+
+    of: EnergyOf
+    value: float
+    error: float
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One memory.
@@ -310,6 +347,7 @@ class Board:
     sdk      the vendor's software, which firmware is built in; None where there is none
     page     how a network comes onto it; None where nobody wrote that
     measured what the memories are like, as measured; None where nobody measured
+    energy   figures of what it takes; empty where there is none with a source
     """
 
     name: str
@@ -325,6 +363,7 @@ class Board:
     sdk: Sdk | None = None
     page: Page | None = None
     measured: Measured | None = None
+    energy: tuple[Energy, ...] = ()
 
     @property
     def npu(self) -> Npu:

@@ -9,6 +9,7 @@ from mizzen.boards.board import (
     OF_MODE,
     Board,
     Cpu,
+    Energy,
     Measured,
     MeasuredMemory,
     Memory,
@@ -95,6 +96,7 @@ class _Building:
             page=keys.page
             and Page(**{name: text.strip() for name, text in vars(keys.page).items()}),
             measured=keys.measured and self._measured(keys.measured),
+            energy=self._energy(),
         )
 
     def wrong(self, place: str, must: str, came: object) -> MizzenError:
@@ -142,6 +144,13 @@ class _Building:
             clock_hz=keys.clock_hz,
             driver=keys.driver,
         )
+
+    def _energy(self) -> tuple[Energy, ...]:
+        rows = [Energy(each.of, each.value, each.error, each.source) for each in self.keys.energy]
+        for at, row in enumerate(rows):
+            if row.of in [other.of for other in rows[:at]]:
+                raise self.wrong(f"energy[{at}].of", "be there once", repr(row.of.value))
+        return tuple(rows)
 
     def _measured(self, keys: MeasuredKeys) -> Measured:
         names = [memory.name for memory in keys.memory]

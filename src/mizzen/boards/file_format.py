@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from mizzen.boards.board import REGION_COUNT, MemoryKind, UartKind
+from mizzen.boards.board import REGION_COUNT, EnergyOf, MemoryKind, UartKind
 from mizzen.documents.model import (
     Entry,
     Identifier,
@@ -168,6 +168,15 @@ class PortsKeys(Section):
     attributes: Four[Annotated[int, Limits(ge=0, le=127)]] | None = None
 
 
+class EnergyKeys(Section):
+    """A figure of what the board takes."""
+
+    of: EnergyOf
+    value: Annotated[float, Limits(gt=0, le=10**6)]
+    error: Factor
+    source: Line
+
+
 class MeasuredMemoryKeys(Section):
     """What was measured of a memory."""
 
@@ -205,3 +214,4 @@ class BoardKeys(Section):
     sdk: SdkKeys | None = None
     page: PageKeys | None = None
     measured: MeasuredKeys | None = None
+    energy: Many[EnergyKeys] = ()

@@ -17,6 +17,7 @@ WHOLE = "measured"
 """A table whose keys are of one measurement."""
 KEYS = {
     "memory": "name",
+    "energy": "of",
     "timing_adapter": "name",
     "ports": "product",
     "memory_mode": "names",

@@ -9,7 +9,7 @@ from mizzen.cli.layout import fields, size, table
 
 if TYPE_CHECKING:
     from mizzen.boards import Board
-    from mizzen.boards.board import Memory, Npu
+    from mizzen.boards.board import Energy, Memory, Npu
 
 NOT_KNOWN = "not known"
 
@@ -75,6 +75,7 @@ def board_data(board: Board) -> dict[str, object]:
             {"names": list(mode.names), **{role.value: at for role, at in mode.places.items()}}
             for mode in board.modes
         ],
+        "energy": [_energy_data(each) for each in board.energy] or None,
         "missing": _missing(board),
     }
 
@@ -86,8 +87,31 @@ def _facts(board: Board) -> Iterator[tuple[str, str]]:
         yield "NPU", _npu(npu)
     if board.sdk is not None:
         yield "software", f"{board.sdk.title}, {board.sdk.source}"
+    yield from _energy(board)
     if missing := _missing(board):
         yield "not known", ", ".join(missing)
+
+
+def _energy(board: Board) -> Iterator[tuple[str, str]]:
+    if not board.energy:
+        yield "energy", "no figures with a source are known, so that none is told"
+        return
+    figures = (
+        f"{each.of.value} {each.value:g} {each.of.unit} (within {each.error:g} times)"
+        for each in board.energy
+    )
+    sources = dict.fromkeys(each.source for each in board.energy)
+    yield "energy", f"{', '.join(figures)}; {'; '.join(sources)}"
+
+
+def _energy_data(energy: Energy) -> dict[str, object]:
+    return {
+        "of": energy.of.value,
+        "value": energy.value,
+        "unit": energy.of.unit,
+        "error": energy.error,
+        "source": energy.source,
+    }
 
 
 def _missing(board: Board) -> list[str]:

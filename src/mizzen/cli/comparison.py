@@ -99,9 +99,15 @@ def _row(layer: LayerComparison) -> tuple[str, ...]:
 def versions_text(versions: Sequence[Version], *, width: int) -> str:
     """List versions side by side, with what of their configurations tells them apart."""
     differing = _telling(versions)
-    headings = ("model", *(LABELS.get(name, name) for name in differing), *FIGURES)
+    energies = ["energy"] if any(version.energy for version in versions) else []
+    labels = (LABELS.get(name, name) for name in differing)
+    headings = ("model", *labels, *FIGURES, *energies)
     cells = [
-        (*(version.configuration.get(name, "-") for name in differing), *_figures(version))
+        (
+            *(version.configuration.get(name, "-") for name in differing),
+            *_figures(version),
+            *(_energy(version) for _ in energies),
+        )
         for version in versions
     ]
     columns = zip(headings[1:], *cells, strict=True)
@@ -110,7 +116,21 @@ def versions_text(versions: Sequence[Version], *, width: int) -> str:
     lines = [(model, *others) for model, others in zip(models, cells, strict=True)]
     right = tuple(range(1 + len(differing), len(headings)))
     grown = "".join(f"\n{paragraph(text, width=width, indent=GAP)}" for text in _flash(versions))
-    return f"Costs (cycles are estimates)\n{wide(lines, headings=headings, right=right)}{grown}"
+    sources = dict.fromkeys(
+        source for version in versions if version.energy for source in version.energy.sources
+    )
+    parts = ["Costs (cycles are estimates)", wide(lines, headings=headings, right=right)]
+    if sources:
+        said = f"energy of an inference: figures of {'; '.join(sources)}"
+        parts.append(paragraph(said, width=width, indent=GAP))
+    return "\n".join(parts) + grown
+
+
+def _energy(version: Version) -> str:
+    energy = version.energy
+    if energy is None:
+        return "-"
+    return f"{energy.mj:#.2g} mJ ({energy.low_mj:#.2g} to {energy.high_mj:#.2g})"
 
 
 def _flash(versions: Sequence[Version]) -> Iterator[str]:

@@ -227,6 +227,7 @@ def document(report: CompileReport, cost: CostReport | None = None) -> dict[str,
     from mizzen.report.compilation import as_dict
 
     told = {key: value for key, value in as_dict(report).items() if key != "origins"}
+    told.setdefault("energy", None)
     return told if cost is None else {**told, "cost": sums(cost)}
 
 

@@ -11,6 +11,7 @@ from mizzen.cli.layout import (
     exact_size,
     fields,
     inference,
+    inference_energy,
     named_table,
     paragraph,
     share,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mizzen.report import CompileReport, OperatorPlacement
     from mizzen.report.code import CodeChoice, NetworkChoice, StreamCost
     from mizzen.report.cost import CostReport, InferenceTime
+    from mizzen.report.energy import InferenceEnergy
     from mizzen.report.memory import MemoryReport
     from mizzen.report.proof import Proof
 
@@ -112,6 +114,7 @@ def summary_rows(
         *_runtime_rows(report, memory),
         ("estimate", estimate(report)),
         *([] if report.time is None else conversion_rows(report.time)),
+        *energy_rows(report.energy),
         *code_rows(report.code, report.choice),
         *([("proof", proof_text(report.proof))] if report.proof.is_told else ()),
     ]
@@ -230,6 +233,11 @@ def cost_of(artifact: Artifact | None) -> CostReport | None:
 def conversion_rows(time: InferenceTime) -> list[tuple[str, str]]:
     """Return the line of what a program's floats take besides, if the file takes integers."""
     return [("conversions", conversions(time))] if time.conversion_cycles else []
+
+
+def energy_rows(energy: InferenceEnergy | None) -> list[tuple[str, str]]:
+    """Return the line of what an inference takes of energy, where that is known."""
+    return [] if energy is None else [("energy", inference_energy(energy))]
 
 
 def estimate(report: CompileReport) -> str:

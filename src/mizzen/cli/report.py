@@ -22,7 +22,7 @@ from mizzen.cli.configuration import (
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.fit import Needs, needs_facts, needs_of_network, needs_text
 from mizzen.cli.layout import count, fields, inference
-from mizzen.cli.placement import artifact_text, conversion_rows
+from mizzen.cli.placement import artifact_text, conversion_rows, energy_rows
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
@@ -120,7 +120,8 @@ def _head(findings: Findings, console: Console) -> str:
     if findings.cost is None:
         return ""
     time = findings.cost.time
-    facts = [("estimate", inference(time)), *conversion_rows(time)]
+    energy = energy_rows(findings.cost.energy)
+    facts = [("estimate", inference(time)), *conversion_rows(time), *energy]
     return f"{fields(facts, width=console.width)}\n\n"
 
 

@@ -8,6 +8,7 @@ from mizzen.boards import Board, Role, board_names, find_board
 from mizzen.compiler.options import DEFAULT_ACCELERATOR, CompileOptions
 from mizzen.diagnostics import MizzenError, fail
 from mizzen.report.board_figures import BoardFigures
+from mizzen.report.energy import EnergyFigure
 
 
 def on_board(options: CompileOptions, board: Board) -> CompileOptions:
@@ -70,7 +71,7 @@ def as_measured(options: CompileOptions, board: Board) -> CompileOptions:
 def figures_of(
     board: Board | None, accelerator: str, clock_hz: float | None
 ) -> BoardFigures | None:
-    """Return what a board says of time; None without one, and without a clock that is asked for.
+    """Return what a board says of time and energy; None without one, and without a clock.
 
     clock_hz  of the NPU, before the board's; E290 for one that is none
     """
@@ -84,6 +85,10 @@ def figures_of(
         float(clock_hz or npu.clock_hz or 0),
         board.cpu.core,
         float(board.cpu.fastest or 0),
+        tuple(
+            EnergyFigure(each.of.value, each.value, each.error, each.source)
+            for each in board.energy
+        ),
     )
 
 

@@ -136,7 +136,13 @@ def timed_report(
         return replace(placement, cycles=sum(each.cycles for each in operations))
 
     placements = tuple(map(timed, report.placements))
-    return replace(report, time=cost.time, placements=placements, board_figures=figures)
+    return replace(
+        report,
+        time=cost.time,
+        energy=cost.energy,
+        placements=placements,
+        board_figures=figures,
+    )
 
 
 def with_diagnostics(artifact: Artifact, diagnostics: Iterable[Diagnostic]) -> Artifact:

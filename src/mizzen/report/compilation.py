@@ -15,6 +15,7 @@ from mizzen.diagnostics import Device, Diagnostic, Origin, Reason, Severity
 from mizzen.report.board_figures import BoardFigures
 from mizzen.report.code import CodeChoice, NetworkChoice, choice_of, network_choice_of
 from mizzen.report.cost import InferenceTime
+from mizzen.report.energy import EnergyFigure, InferenceEnergy
 from mizzen.report.proof import NOT_PROVED, Proof
 
 SRAM = "Sram"
@@ -97,6 +98,7 @@ class CompileReport:
     proof          what executing the code showed
     code           per NPU operator, whose code it has; empty where there was no choice
     board_figures  what the board, or a clock that was asked for, says of time; None for neither
+    energy         of an inference; None where figures of the board are not known
     subgraph       whose report it is, where the network has several
     subgraphs      the reports of all subgraphs, in the file's order; empty where there is one
     """
@@ -119,6 +121,7 @@ class CompileReport:
     code: tuple[CodeChoice, ...] = ()
     choice: NetworkChoice | None = None
     board_figures: BoardFigures | None = None
+    energy: InferenceEnergy | None = None
     subgraph: str = ""
     subgraphs: tuple[CompileReport, ...] = ()
 
@@ -267,6 +270,7 @@ def as_dict(report: CompileReport) -> dict[str, Any]:
         "code": [asdict(row) for row in report.code],
         **({"choice": asdict(report.choice)} if report.choice else {}),
         **({"board_figures": asdict(report.board_figures)} if report.board_figures else {}),
+        **({"energy": asdict(report.energy)} if report.energy else {}),
         **({"subgraph": report.subgraph} if report.subgraph else {}),
         **(
             {"subgraphs": [as_dict(subgraph) for subgraph in report.subgraphs]}
@@ -318,6 +322,7 @@ def from_dict(document: dict[str, Any]) -> CompileReport:
         code=tuple(choice_of(row) for row in document.get("code", ())),
         choice=network_choice_of(document.get("choice")),
         board_figures=_board_figures(document.get("board_figures")),
+        energy=_energy(document.get("energy")),
         subgraph=_of(str, document.get("subgraph", "")),
         subgraphs=tuple(from_dict(entry) for entry in document.get("subgraphs", ())),
     )
@@ -329,23 +334,38 @@ CYCLES = ("cycles", "npu_cycles", "compute_cycles")
 def _time(data: dict[str, Any]) -> InferenceTime:
     cycles, npu, compute = (_number(data, key) for key in CYCLES)
     processor, more = _text(data, "processor"), _of(int, data.get("conversion_cycles", 0))
-    clock_hz, core_hz = _clock(data["clock_hz"]), _clock(data.get("processor_clock_hz", 0))
+    clock_hz, core_hz = _positive(data["clock_hz"]), _positive(data.get("processor_clock_hz", 0))
     return InferenceTime(cycles, npu, compute, clock_hz, processor, more, core_hz)
 
 
-def _clock(value: object) -> float:
+def _positive(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no clock")
+        raise TypeError(f"{value!r} is finite number from 0")
     if not 0 <= value < LARGEST_NUMBER:
-        raise ValueError(f"{value!r} is no clock")
+        raise ValueError(f"{value!r} is finite number from 0")
     return float(value)
 
 
 def _board_figures(data: dict[str, Any] | None) -> BoardFigures | None:
     if data is None:
         return None
-    clock_hz, core_hz = (_clock(data[key]) for key in ("clock_hz", "processor_clock_hz"))
-    return BoardFigures(_text(data, "board"), clock_hz, _text(data, "processor"), core_hz)
+    clock_hz, core_hz = (_positive(data[key]) for key in ("clock_hz", "processor_clock_hz"))
+    energy = tuple(map(_energy_figure, data["energy"]))
+    return BoardFigures(_text(data, "board"), clock_hz, _text(data, "processor"), core_hz, energy)
+
+
+def _energy_figure(data: dict[str, Any]) -> EnergyFigure:
+    value, error = _positive(data["value"]), _positive(data["error"])
+    return EnergyFigure(_text(data, "of"), value, error, _text(data, "source"))
+
+
+def _energy(data: dict[str, Any] | None) -> InferenceEnergy | None:
+    if data is None:
+        return None
+    parts = {_of(str, name): _positive(part) for name, part in data["parts_mj"].items()}
+    sources = tuple(_of(str, source) for source in data["sources"])
+    mj, low, high = (_positive(data[key]) for key in ("mj", "low_mj", "high_mj"))
+    return InferenceEnergy(mj, low, high, parts, sources)
 
 
 def _of(kind: type[Value], value: object) -> Value:

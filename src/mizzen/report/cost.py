@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from mizzen.diagnostics import Device, Origin
+from mizzen.report.energy import InferenceEnergy
 
 
 class Bound(Enum):
@@ -191,6 +192,7 @@ class CostReport:
     meaning            what a reader must know of these cycles; empty where nothing is special
     conversion_cycles  besides the operations, where a program has floats for a file of integers
     processor_clock_hz  of the core; 0 for the NPU's
+    energy             of an inference; None where figures of the board are not known
     """
 
     model: str
@@ -202,6 +204,7 @@ class CostReport:
     meaning: str = ""
     conversion_cycles: int = 0
     processor_clock_hz: float = 0.0
+    energy: InferenceEnergy | None = None
 
     def _repr_html_(self) -> str | None:
         """Return the HTML that a notebook shows; None for its text."""

@@ -28,6 +28,16 @@ class LayerKeys(Section):
     cycles: Size
 
 
+class EnergyKeys(Section):
+    """As `InferenceEnergy`."""
+
+    mj: Number
+    low_mj: Number
+    high_mj: Number
+    parts_mj: Metrics
+    sources: Annotated[Rows[Name], Limits(max_length=MOST)]
+
+
 class VersionKeys(Section):
     """As `Version`."""
 
@@ -46,6 +56,7 @@ class VersionKeys(Section):
     areas: Sizes
     peak: Sizes
     layers: Rows[LayerKeys]
+    energy: EnergyKeys | None = None
 
 
 class VersionsKeys(Section):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mizzen.diagnostics import Device, fail
 from mizzen.documents import Form, Syntax, content_of, parse
 from mizzen.report.compilation import SRAM
+from mizzen.report.energy import InferenceEnergy
 
 if TYPE_CHECKING:
     from mizzen.report.file_formats import VersionKeys
@@ -89,6 +90,7 @@ class Version:
     file_bytes       of the artifact
     areas            bytes by what they hold, by `AreaName`: ``arena in Sram``
     peak             bytes alive in SRAM where the most is, by the names of tensors
+    energy           of an inference; None where figures of the board are not known
     utilisation      multiply-accumulates of the NPU over what its array could have done, 0 to 1
     """
 
@@ -106,6 +108,7 @@ class Version:
     areas: Mapping[str, int] = field(default_factory=dict[str, int])
     peak: Mapping[str, int] = field(default_factory=dict[str, int])
     layers: tuple[LayerCost, ...] = ()
+    energy: InferenceEnergy | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -329,6 +332,7 @@ def doubles(versions: Sequence[Version]) -> tuple[Version, ...]:
 
 def _version(keys: VersionKeys) -> Version:
     layers = tuple(LayerCost(**vars(layer)) for layer in keys.layers)
-    values: dict[str, Any] = {**vars(keys), "layers": layers}
+    energy = keys.energy and InferenceEnergy(**vars(keys.energy))
+    values: dict[str, Any] = {**vars(keys), "layers": layers, "energy": energy}
     values.pop("compiler_cycles")
     return Version(**values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mizzen.report.cost import InferenceTime
+from mizzen.report.energy import InferenceEnergy
 
 MEMORY_NAMES: Mapping[str, str] = {
     "Sram": "SRAM",
@@ -67,6 +68,19 @@ def inference(time: InferenceTime) -> str:
     if time.cpu_cycles:
         text += f"; {time.cpu_cycles:,} of the cycles on {_core(time)} at {_core_clock(time)}"
     return text
+
+
+def millijoules(mj: float) -> str:
+    """Write an energy with two digits, which is more than is sure of one: `0.19 mJ`."""
+    return f"{mj:#.2g} mJ"
+
+
+def inference_energy(energy: InferenceEnergy) -> str:
+    """Say what an inference takes, how sure that is, and whose figures these are."""
+    text = f"{millijoules(energy.mj)} an inference, {energy.low_mj:#.2g} to {energy.high_mj:#.2g}"
+    if idle := energy.parts_mj.get("idle"):
+        text += f"; the idle board takes {millijoules(idle)} of it"
+    return f"{text}; figures of {'; '.join(energy.sources)}"
 
 
 def conversions(time: InferenceTime) -> str:

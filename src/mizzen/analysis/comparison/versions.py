@@ -112,6 +112,7 @@ def cost_of(
         areas={str(name): size for name, size in areas.items()},
         peak=_peak(memory),
         layers=layers,
+        energy=cost.energy,
     )
 
 

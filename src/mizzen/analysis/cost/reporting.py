@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mizzen.analysis.cost.cpu import cpu_operations
+from mizzen.analysis.cost.energy import energy_of
 from mizzen.analysis.cost.ethos_n import ethos_n_operations
 from mizzen.analysis.cost.ethos_u import ethos_u_operations
 from mizzen.analysis.cost.origins import of_commands, of_model
@@ -68,7 +69,7 @@ def cost_report(
     operations, spans = _operations(file, file.contents, clocks)
     more = _conversion_cycles(artifact, clocks)
     on_cpu = more or any(each.processor_cycles for each in operations)
-    return CostReport(
+    cost = CostReport(
         model=report.model if report is not None else artifact.name,
         configuration=_named(artifact, chosen),
         clock_hz=clock_hz,
@@ -79,6 +80,7 @@ def cost_report(
         conversion_cycles=more,
         processor_clock_hz=core_hz if on_cpu else 0.0,
     )
+    return replace(cost, energy=energy_of(cost, figures.energy)) if figures.energy else cost
 
 
 DEFAULT_PROCESSOR = "cortex-m55"

@@ -15,7 +15,7 @@ from mizzen.analysis.page.roofline import roofline
 from mizzen.analysis.page.subgraphs import subgraphs
 from mizzen.analysis.page.time import time
 from mizzen.report.page import Facts, Figure, Figures, Page, Section
-from mizzen.report.words import count, duration, memory_name, per_second, share, size
+from mizzen.report.words import count, duration, memory_name, millijoules, per_second, share, size
 
 
 def report_page(findings: Findings) -> Page:
@@ -66,8 +66,17 @@ def _time(findings: Findings) -> Iterator[Figure]:
         rate = f"{per_second(time.inferences_per_second)} inferences per second"
         at = f"{rate} at {time.clock_hz / 1e6:g} MHz, estimated"
         yield Figure("Inference", duration(time.seconds), at)
+    yield from _energy(findings)
     cpu = f", {time.cpu_cycles:,} of them on the CPU" if time.cpu_cycles else ""
     yield Figure("Cycles", f"{time.cycles:,}", f"estimated{cpu}")
+
+
+def _energy(findings: Findings) -> Iterator[Figure]:
+    cost, report = findings.cost, findings.compilation
+    energy = cost.energy if cost is not None else None if report is None else report.energy
+    if energy is not None:
+        said = f"{energy.low_mj:#.2g} to {energy.high_mj:#.2g}, by {'; '.join(energy.sources)}"
+        yield Figure("Energy", millijoules(energy.mj), said)
 
 
 def _placement(findings: Findings) -> Iterator[Figure]:
