@@ -21,8 +21,10 @@ from mizzen.report import (
     sidecar,
     sidecar_path,
 )
+from mizzen.report.board_figures import BoardFigures
 from mizzen.report.compilation import as_dict, from_dict
 from mizzen.report.cost import InferenceTime
+from mizzen.report.energy import EnergyFigure, InferenceEnergy
 
 ARTIFACT = b"the artifact"
 
@@ -51,7 +53,11 @@ def make_report() -> CompileReport:
             Area("cache", "Sram", 300),
         ),
         memories=(Measure("Sram", 300, 12, {"Weights": (1, 2)}),),
-        time=InferenceTime(33, 20, 12, 5e8, "cortex-m55"),
+        time=InferenceTime(33, 20, 12, 5e8, "cortex-m55", 0, 2.5e8),
+        energy=InferenceEnergy(0.2, 0.1, 0.4, {"idle": 0.15, "mac": 0.05}, ("a trace",)),
+        board_figures=BoardFigures(
+            "a board", 5e8, "cortex-m55", 2.5e8, (EnergyFigure("mac", 0.4, 2.0, "a trace"),)
+        ),
         figures={"macCount": 1000},
         origins=({16: origin, 32: origin}, {}),
         diagnostics=(
@@ -191,5 +197,8 @@ def test_a_changed_document_is_a_report_or_refused(place: tuple[Any, ...], other
     except (KeyError, TypeError, ValueError, AttributeError):
         return
     assert isinstance(report.cycles, int)
+    assert report.energy is None or all(
+        isinstance(mj, float) for mj in (report.energy.mj, *report.energy.parts_mj.values())
+    )
     assert all(isinstance(row.name, str) and isinstance(row.macs, int) for row in report.placements)
     assert all(isinstance(area.used_bytes, int) for area in report.areas)

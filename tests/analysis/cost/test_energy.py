@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from mizzen.analysis.cost.energy import energy_of
+from mizzen.boards import find_board
+from mizzen.boards.board import EnergyOf
 from mizzen.diagnostics import Device
 from mizzen.report.cost import Bound, CostReport, OperationCost, Purpose, Traffic
 from mizzen.report.energy import EnergyFigure
@@ -68,3 +70,14 @@ def test_nothing_is_told_of_flash_that_nobody_measured() -> None:
 def test_nothing_is_told_where_a_core_computes() -> None:
     on_cpu = replace(OPERATION, device=Device.CPU, causes={Bound.CPU: 400_000})
     assert energy_of(replace(COST, operations=(OPERATION, on_cpu)), (IDLE, MAC, SRAM)) is None
+
+
+def test_the_figures_of_wise_eye_2_are_those_of_its_trace() -> None:
+    """One factor on the ratio of a product to a byte gives what the trace has above idling."""
+    figures = {each.of: each.value for each in find_board("himax_we2").energy}
+    samples_mw = (100.94, 101.10, 100.91, 100.54, 101.63, 100.75, 102.87, 109.17, 108.63, 109.73)
+    above_idle_mj = sum(each - figures[EnergyOf.IDLE] for each in samples_mw) * 0.2e-3
+    products, bytes_ = 21.22e6, 1.3686e6
+    factor = above_idle_mj * 1e9 / (0.3 * products + 12.5 * bytes_)
+    assert figures[EnergyOf.MAC] == pytest.approx(0.3 * factor, rel=0.01)
+    assert figures[EnergyOf.SRAM] == pytest.approx(12.5 * factor, rel=0.01)
