@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import mizzen
 from mizzen.boards import find_board
 from mizzen.cli.parser import help_texts
 
@@ -283,6 +284,17 @@ def test_the_cpu_has_the_boards_core_and_its_own_clock(here: Path, run: Run) -> 
     assert 0 < board["cpu_cycles"] < alone["cpu_cycles"]
     out = run(*words[:-1], "--board", "renesas_ra8p1", *more)[1]
     assert "of the cycles on a Cortex-M85 at 1000 MHz" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("board", [None, "alif_ensemble_e7"])
+def test_a_clock_that_is_none_is_refused_in_python(board: str | None, here: Path) -> None:
+    with pytest.raises(mizzen.MizzenError, match=r"E290.*above 0 Hz, not -1") as caught:
+        mizzen.compile("digits.tflite", board=board, clock_hz=-1, prove="off")
+    assert caught.value.diagnostic.help == "clock_hz=400e6 is 400 MHz"
+    artifact = mizzen.compile("digits.tflite", board=board, clock_hz=400e6, prove="off")
+    assert artifact.report is not None
+    assert artifact.report.time is not None
+    assert artifact.report.time.clock_hz == 400e6
 
 
 def test_targets_say_what_is_known_of_energy(run: Run) -> None:

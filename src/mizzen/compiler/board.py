@@ -76,7 +76,11 @@ def figures_of(
     clock_hz  of the NPU, before the board's; E290 for one that is none
     """
     if clock_hz is not None and not clock_hz > 0:
-        raise fail("E290", f"the NPU's clock must be above 0 Hz, not {clock_hz}")
+        raise fail(
+            "E290",
+            f"the NPU's clock must be above 0 Hz, not {clock_hz}",
+            help="clock_hz=400e6 is 400 MHz",
+        )
     if board is None:
         return None if clock_hz is None else BoardFigures(clock_hz=clock_hz)
     npu = next((npu for npu in board.npus if npu.has(accelerator)), board.npu)
