@@ -110,6 +110,7 @@ QUICK: dict[str, Case] = {
         "--smallest --json",
         {"times": (1, 1), "time_known_worst": (0.0, 0.15), "energy_fitted": (0.0, 0.15)},
     ),
+    "calibration": Case("--rows FVP --json", {"fit_worst": (0.0, 0.05)}, (KWS,)),
     "vela_forms": Case("--smallest --json", {"cells": (3, 3), "equal": (3, 3)}),
 }  # fmt: skip
 

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from mizzen.boards import Measured, measured_file
+from mizzen.boards.board import MeasuredMemory
+
 Run = Callable[..., tuple[int, str, str]]
 CUT = ("--ignore-ops", "DEPTHWISE_CONV_2D,MAX_POOL_2D", "--accelerator-config", "ethos-u55-128")
 COUNTED = (15_911, 4_543, 11_467)
 """Of the three parts, with a flash of 0.4 bytes a cycle and 150 cycles of latency."""
+UNMEASURED = 14_350
+"""The same with the memories of `vela.ini`."""
 ON_CPU = 18_000
 """What is estimated of the two operators on the CPU."""
 
@@ -56,7 +61,7 @@ def test_the_document(artifact: Path, run: Run) -> None:
     assert told["logs"][0]["measurements"] == 6
     assert told["written"] is None
     flash = next(each for each in told["parameters"] if each["memory"] == "OffChipFlash")
-    assert flash["told"]
+    assert flash["known"]
     assert flash["value"] == pytest.approx(0.4, rel=0.05)
 
 
@@ -119,3 +124,42 @@ def test_an_artifact_for_the_cpu_has_no_counters(here: Path, run: Run) -> None:
     assert err.startswith(
         "error[E741]: digits.tflite must have a program of Ethos-U, whose counters a log is of"
     )
+
+
+def measured(here: Path, name: str = "slow") -> Path:
+    """Write a board whose flash is slow."""
+    flash = MeasuredMemory("OffChipFlash", 0.4, 150, 0)
+    known = Measured("ethos-u55-128", "Ethos_U55_High_End_Embedded", "made up", (flash,))
+    path = here / "slow.toml"
+    path.write_text(measured_file("corstone300", name, "Slow", known))
+    return path
+
+
+def test_a_report_takes_measured_memories(artifact: Path, here: Path, run: Run) -> None:
+    told: list[int] = []
+    for more in ((), ("--board", measured(here))):
+        status, out, _ = run("report", artifact, "-o", "page.html", *more)
+        said = re.search(r"estimate +([\d,]+) cycles", out)
+        assert said is not None, out
+        assert status == 0
+        told.append(int(said[1].replace(",", "")))
+    assert told[1] - told[0] == pytest.approx(sum(COUNTED) - UNMEASURED, rel=0.06)
+
+
+def test_the_emulator_times_with_measured_memories(here: Path, run: Run) -> None:
+    words = ("--accelerator-config", "ethos-u55-128", "--prove", "off")
+    assert run("compile", "digits.tflite", *words)[0] == 0
+    artifact, took = "output/digits_vela.tflite", list[int]()
+    for board in ("corstone300", measured(here, "corstone300")):
+        status, out, _ = run("emulate", artifact, "--board", board, "--json")
+        assert status == 0
+        took.append(json.loads(out)["npu_cycles"])
+    assert took[1] > 2 * took[0]
+
+
+def test_a_report_says_that_measured_memories_are_of_another_npu(here: Path, run: Run) -> None:
+    board = measured(here)
+    words = ("--accelerator-config", "ethos-u55-256", "--prove", "off")
+    assert run("compile", "digits.tflite", *words)[0] == 0
+    _, _, err = run("report", "output/digits_vela.tflite", "-o", "page.html", "--board", board)
+    assert "warning[W350]: the memories of slow were measured with ethos-u55-128" in err

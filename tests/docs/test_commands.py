@@ -26,6 +26,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDS = {
     "deploy-c.md": ("arm-none-eabi-gcc", "make"),
+    "measure-on-your-board.md": ("arm-none-eabi-gcc", "make"),
     "mesh-element-in-c.md": ("arm-none-eabi-gcc", "make"),
     "verify-and-sign.md": ("openssl",),
 }

@@ -230,6 +230,16 @@ READ: Mapping[str, tuple[Lines, Files]] = {
             "nothing.mesh": b"",
         },
     ),
+    "`.etdp`, what ExecuTorch's tracer saw": (
+        (f"calibrate {DIGITS}/digits.tflite --log FILE",),
+        {
+            "half.etdp": b"\x1c\0\0\0ED00" + b"\xff" * 64,
+            "sized.etdp": b"\x1c\0\0\0\x1c\0\0\0ED00" + b"\xff" * 64,
+            "nothing.etdp": b"",
+            "pickle.etdp": pickle.dumps(Touch()),
+            "steering.etdp": b"\x1b[2J NPU TOTAL: " + b"9" * 500_000 + b" cycles",
+        },
+    ),
     "baselines and evaluations, JSON": (
         (
             f"compare {DIGITS}/digits.tflite --baseline FILE {' '.join(WORDS)}",

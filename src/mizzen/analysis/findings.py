@@ -109,10 +109,12 @@ def findings_of(
     artifact: Artifact,
     evaluation: Mapping[str, Any] | None = None,
     figures: BoardFigures | None = None,
+    system: EthosUConfiguration | None = None,
 ) -> Findings:
     """Ask for everything that is known about an artifact; of several subgraphs, the main one.
 
     figures  what a board says of time; else what the artifact was compiled for
+    system   whose memories estimates are of; None for the one that it was compiled for
     """
     problems: list[Diagnostic] = []
     whole, main = artifact.report, artifact.subgraphs[0]
@@ -124,10 +126,12 @@ def findings_of(
         outputs=artifact.outputs,
         streams=tuple(_streams(artifact)),
         compilation=artifact.report,
-        cost=_unless_refused(lambda: cost_report(main, figures=figures), problems),
+        cost=_unless_refused(
+            lambda: cost_report(main, configuration=system, figures=figures), problems
+        ),
         memory=_unless_refused(lambda: memory_report(artifact), problems),
         evaluation=evaluation,
-        bytes_a_cycle=_rates(artifact),
+        bytes_a_cycle=_rates(artifact, system),
         problems=tuple(problems),
         subgraphs=() if whole is None else whole.subgraphs,
     )
@@ -148,9 +152,11 @@ def system_of(report: CompileReport) -> EthosUConfiguration | None:
     return recorded(report.configuration) if is_known else None
 
 
-def _rates(artifact: Artifact) -> dict[str, float]:
-    """Return how fast memories are, by the configuration that the artifact was compiled for."""
-    configuration = None if artifact.report is None else system_of(artifact.report)
+def _rates(artifact: Artifact, system: EthosUConfiguration | None) -> dict[str, float]:
+    """Return how fast memories are, in a system or the one that the artifact was compiled for."""
+    configuration = system
+    if configuration is None and artifact.report is not None:
+        configuration = system_of(artifact.report)
     if configuration is None:
         return {}
     return {

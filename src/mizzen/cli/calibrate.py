@@ -83,10 +83,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
             f"a board's file must end with {SUFFIX}, not {Path(options.output).name!r}",
             help=f"--output {Path(options.output).stem or 'mine'}{SUFFIX}",
         )
+    logs = [read_log(Path(name).name, log_bytes(name)) for name in options.log]
     artifact = load_artifact(options, options.artifact)
     board = board_of(options)
     system = _system(options, artifact, board)
-    logs = [read_log(Path(name).name, log_bytes(name)) for name in options.log]
     with console.progress(f"fitting the memories of {system.system.name}"):
         found = calibrate(artifact, logs, system)
     written = _write(options, found, board) if not found.failures else None
@@ -167,7 +167,7 @@ def _text(found: Calibration, asked: str | None, written: str | None, console: C
     if found.cpu:
         parts.append(_cpu(found, console.width))
     if asked is not None:
-        why = "nothing: the counts tell nothing of the memories"
+        why = "nothing: the counts say nothing about the memories"
         if found.failures:
             why = "nothing: the memories do not explain the counts"
         parts.append(f"Written\n{fields([(asked, _what(written, why))], width=console.width)}")
@@ -199,13 +199,13 @@ def _memories(found: Calibration, width: int) -> str:
         )
         for each in found.fit.fitted
     ]
-    headings = ("memory", "number", "before", "measured", "told")
+    headings = ("memory", "number", "before", "measured", "known")
     return f"Memories\n{table(lines, width=width, headings=headings, right=(2, 3))}"
 
 
 def _told(each: Fitted) -> str:
     if not each.told:
-        return "no: the counts are as good with half or double"
+        return "no: the counts fit as well with half or double"
     bound = ", the most or least that is possible" if each.at_bound else ""
     return f"within a factor of {each.error:.2f}{bound}"
 

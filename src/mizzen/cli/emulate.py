@@ -164,7 +164,7 @@ def _firmware(
                 help="mizzen emulate --help",
             )
         accelerator = options.accelerator_config or own_accelerator(board)
-        return options.firmware, accelerator, stream_estimate, ()
+        return options.firmware, accelerator, _timing(accelerator, board), ()
     from mizzen.export import runner
     from mizzen.export.memory_mode import nothing_for_npu
 
@@ -177,6 +177,19 @@ def _firmware(
         system = in_measured(system, board)
     timing = stream_estimate if system is None else partial(cycles_in, system)
     return made, accelerator, timing, (*artifact.doubts, *nothing_for_npu(artifact))
+
+
+def _timing(accelerator: str, board: Board) -> TimingModel:
+    """Return what times the streams of firmware, whose system configuration nothing says."""
+    from mizzen.analysis.cost.measured import in_measured
+    from mizzen.emulate.estimate import cycles_in, stream_estimate
+    from mizzen.targets.ethos_u.machine.system_config import resolve
+
+    measured = board.measured
+    if measured is None or measured.accelerator != accelerator:
+        return stream_estimate
+    system = resolve(accelerator, system_config=measured.system_config)
+    return partial(cycles_in, in_measured(system, board))
 
 
 def _is_elf(path: Path) -> bool:

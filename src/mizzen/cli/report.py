@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mizzen.analysis.findings import Findings
     from mizzen.artifact.artifact import Artifact
     from mizzen.compiler.backend import ResolvedTarget
+    from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 SUMMARY = "one HTML page: layers, time, memory, commands; files for other tools"
 MODELS = frozenset({".onnx", ".pt2", ".tosa"})
@@ -87,8 +88,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     figures = None if chosen is not None else timed_on(artifact, board_of(options), options.clock)
     if options.signature is not None:
         artifact = artifact.signature(options.signature)
+    system = _measured(options, artifact)
     with console.progress(f"looking into {options.artifact}"):
-        findings = findings_of(artifact, evaluation, figures)
+        findings = findings_of(artifact, evaluation, figures, system)
     if chosen is not None:
         made, asked = (artifact, findings.layers), keywords(options)
         advice = tried_advice(options.artifact, made, asked, chosen, console)
@@ -111,8 +113,21 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     fit = f"{said}\n\n" if (said := needs_text(needs, console)) else ""
     text = f"{head}{fit}Written\n{fields(lines, width=console.width)}"
     problem, *others = (*findings.problems, None)
-    diagnostics = [*artifact.doubts, *(other for other in others if other)]
+    doubts = () if system is None else system.warnings
+    diagnostics = [*artifact.doubts, *doubts, *(other for other in others if other)]
     return Answer(document, text, needs.findings, diagnostics, problem)
+
+
+def _measured(options: argparse.Namespace, artifact: Artifact) -> EthosUConfiguration | None:
+    """Return the system of a board whose memories were measured; None for the artifact's own."""
+    from mizzen.analysis.cost.measured import in_measured
+    from mizzen.analysis.cost.reporting import configuration_of
+
+    board = board_of(options)
+    own = configuration_of(artifact, None)
+    if board is None or board.measured is None or own is None:
+        return None
+    return in_measured(own, board)
 
 
 def _head(findings: Findings, console: Console) -> str:

@@ -161,7 +161,7 @@ def _parameter(each: Fitted) -> dict[str, object]:
         "quantity": each.parameter.quantity.value,
         "before": each.parameter.before,
         "value": each.value,
-        "told": each.told,
+        "known": each.told,
         "error_factor": each.error if each.told else None,
         "at_bound": each.at_bound,
     }
