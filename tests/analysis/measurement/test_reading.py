@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mizzen.analysis.log_text import LONGEST_LINE
@@ -15,6 +17,7 @@ from mizzen.analysis.measurement.reading import (
 
 from .logs import TEXTS
 
+ROOT = Path(__file__).resolve().parents[3]
 READS = "AXI0_RD_DATA_BEAT_RECEIVED"
 IN_TICKS = (OperatorTime("ethos-u", 9300, True), OperatorTime("SOFTMAX", 3300, False))
 
@@ -151,3 +154,8 @@ def test_what_is_no_measurement_is_none(text: str) -> None:
 def test_a_log_of_any_length_is_read_up_to_a_number() -> None:
     line = "mizzen-counters: inference 1, cycles 5\n"
     assert len(read_measurements(line * (MOST_MEASUREMENTS + 5))) == MOST_MEASUREMENTS
+
+
+def test_the_page_lists_every_form_with_its_source() -> None:
+    page = (ROOT / "docs" / "how-to" / "measure-on-your-board.md").read_text()
+    assert [each for each in Format if f"| {each.title} | {each.source} |" not in page] == []
