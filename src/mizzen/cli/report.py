@@ -85,10 +85,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
     evaluation = _evaluation(options)
     artifact, chosen = _artifact(options, console)
+    system = _measured(options, artifact)
     figures = None if chosen is not None else timed_on(artifact, board_of(options), options.clock)
     if options.signature is not None:
         artifact = artifact.signature(options.signature)
-    system = _measured(options, artifact)
     with console.progress(f"looking into {options.artifact}"):
         findings = findings_of(artifact, evaluation, figures, system)
     if chosen is not None:
@@ -119,7 +119,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
 
 
 def _measured(options: argparse.Namespace, artifact: Artifact) -> EthosUConfiguration | None:
-    """Return the system of a board whose memories were measured; None for the artifact's own."""
+    """Return the system of a board whose memories were measured; None for the artifact's own.
+
+    The artifact's report then says so too, and is timed in it.
+    """
     from mizzen.analysis.cost.measured import in_measured
     from mizzen.analysis.cost.reporting import configuration_of
 
@@ -127,7 +130,10 @@ def _measured(options: argparse.Namespace, artifact: Artifact) -> EthosUConfigur
     own = configuration_of(artifact, None)
     if board is None or board.measured is None or own is None:
         return None
-    return in_measured(own, board)
+    system = in_measured(own, board)
+    if artifact.report is not None:
+        artifact.report = replace(artifact.report, configuration=system.as_dict())
+    return system
 
 
 def _head(findings: Findings, console: Console) -> str:
