@@ -109,8 +109,11 @@ def test_an_artifact_without_its_report_has_its_layers_named(tmp_path: Path) -> 
 @pytest.mark.usefixtures("velas_code")
 def test_a_stream_that_cannot_be_executed_is_told_with_its_layer() -> None:
     artifact = mizzen.compile(DIGITS, "ethos-u55-128", prove="off")
+    (step,) = artifact.steps
+    assert isinstance(step, NpuStep)
     data = bytearray(artifact.data)
-    data[880 + 5500] ^= 0x40  # padding behind the weights of a layer
+    constants = data.index(step.program.constants[0].tobytes())
+    data[constants + 5500] ^= 0x40  # padding behind the weights of a layer
     with pytest.raises(MizzenError, match=r'E622.*\n.*operator 1 CONV_2D -> "conv1"'):
         compare(DIGITS, artifact=artifact_of(bytes(data), artifact.name))
 
