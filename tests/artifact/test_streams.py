@@ -196,7 +196,8 @@ def test_a_region_given_by_its_size_is_named_where_nothing_wrote_it(
         "warning[W695]: what is read must have been written before, and what was given by its size "
         "holds nothing: region 1\n"
         "  rule --region\n"
-        "  help where the network's input lies in it, give its contents: --region N=FILE\n"
+        "  help where the network's input or its constants lie in it, give its contents: "
+        "--region N=FILE\n"
     )
     assert said in capsys.readouterr().err
     assert main([*words, *memory[:2], "--region", f"1={paths['before']}"]) == 0
@@ -254,7 +255,9 @@ def test_names_of_arrays_in_cplusplus_objects() -> None:
     assert constants_name("model") is None
 
 
-def test_a_payload_in_an_image_takes_its_memory(tmp_path: Path) -> None:
+def test_a_payload_in_an_image_takes_its_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     one = bare("ethos-u55-64")
     image, coefs = tmp_path / "fw.bin", tmp_path / "coefs.h"
     head = b"COP1 is only a word here. "
@@ -267,7 +270,11 @@ def test_a_payload_in_an_image_takes_its_memory(tmp_path: Path) -> None:
     (before, after) = (one.files(tmp_path)[name] for name in ("before", "after"))
     memory = ["--region", f"0={coefs}", "--region", f"1={before}", "--expect", f"1={after}"]
     assert main(["run", str(image), "--payload", "1", *memory]) == 0
-    assert main(["inspect", str(image), "--payload", "1", "--region", "0=64K"]) == 0
+    alone = ["--payload", "1", "--region", "0=64K"]
+    assert main(["inspect", str(image), *alone, "--hazards"]) == 0
+    assert "0 hazards" in capsys.readouterr().out
+    assert main(["check", "--artifact", str(image), *alone]) == 1
+    assert "W695" in capsys.readouterr().err
     assert main(["inspect", str(image)]) == 0
     assert main(["check", "--artifact", str(image), "--payload", "2", *memory]) == 2
     coefs.write_text(array("a", bytes(64)) + array("b", bytes(64)))

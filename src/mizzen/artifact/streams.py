@@ -124,9 +124,14 @@ def archive_of_payload(
         if region != RegionIndex.SCRATCH_FAST
     }
     first = reach.get(int(RegionIndex.READ_ONLY), Extent())
-    if first.read and not first.written and RegionIndex.READ_ONLY not in regions:
-        held[int(RegionIndex.READ_ONLY)] = _long_enough(constants, first.read, name)
-    return archive_of(data, name, accelerator, {**held, **regions})
+    given = {**held, **regions}
+    if first.read and not first.written:
+        size = regions.get(int(RegionIndex.READ_ONLY))
+        given[int(RegionIndex.READ_ONLY)] = (
+            _long_enough(constants, first.read, name) if size is None
+            else bytes(size) if isinstance(size, int) else size
+        )  # fmt: skip
+    return archive_of(data, name, accelerator, given)
 
 
 def _long_enough(constants: tuple[str, bytes | None] | None, needed: int, name: str) -> bytes:

@@ -276,19 +276,20 @@ def _artifact(options: argparse.Namespace, console: Console) -> Answer:
 def _sizes_alone(options: argparse.Namespace, checked: ArtifactCheck) -> Iterator[Diagnostic]:
     """Say that regions given by their size hold nothing, where something unwritten is read."""
     alone = [str(number) for number, value in options.region if is_size(value)]
-    if alone and any(finding.code == UNWRITTEN for finding in checked.findings):
+    if alone and any(finding.code in HOLLOW for finding in checked.findings):
         yield Diagnostic(
             "W695",
             "what is read must have been written before, and what was given by its size holds "
             f"nothing: region {', '.join(alone)}",
             Severity.WARNING,
             rule="--region",
-            help="where the network's input lies in it, give its contents: --region N=FILE",
+            help="where the network's input or its constants lie in it, give its contents: "
+            "--region N=FILE",
         )
 
 
-UNWRITTEN = "E674"
-"""The finding that something is read which nothing has written."""
+HOLLOW = ("E621", "E622", "E623", "E624", "E674")
+"""Findings where memory holds nothing: weights that are none, a read of bytes never written."""
 
 
 def _fit(options: argparse.Namespace, artifact: Artifact) -> BoardFit | None:
