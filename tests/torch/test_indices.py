@@ -72,7 +72,15 @@ def _masked(m: _Model, v: Inputs) -> Tensor:
     return x
 
 
+def _visible(m: _Model, v: Inputs) -> Tensor:
+    """A cache of seven places, and a mask of those up to a position, which is also counted back."""
+    x = torch.index_copy(v[0], 1, v[1], v[2])
+    mask = torch.arange(7)[None, :] <= v[1][:, None]
+    return torch.where(mask[..., None], x, m.table.weight[v[1]][:, None, :3])
+
+
 LOOKUPS: dict[str, tuple[Function, Inputs]] = {
+    "mask of a position": (_visible, (_numbers(1, 7, 3), _places(4), _numbers(1, 1, 3))),
     "index_select": (
         lambda m, v: torch.index_select(v[0], 1, v[1]),
         (_numbers(4, 7, 3), _places(1, 6, 0, 0)),

@@ -5,11 +5,14 @@ after one that finds an index, the index is put in 32 bits and back: as operator
 that whatever computes the neighbour, NPU or CPU, finds what it takes. What the host does with an
 index that leaves or enters is the edge of an NPU's part, like rounding to integers; one that comes
 in 32 bits is checked there all the same.
+
+What is compared with a checked index, such as the positions that a mask hides, takes it in 32 bits
+too, through whatever only moves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
@@ -50,6 +53,11 @@ LOOKED_UP = {
 }
 """Operator to the argument with indices, and whether they may count from the end."""
 
+MOVING = ("view", "clone", "permute", "transpose", "t", "slice", "select", "expand")
+"""Operators that an index may go through before it is compared."""
+
+COMPARING = ("eq", "ne", "ge", "gt", "le", "lt")
+
 FINDERS = ("argmax", "argmin")
 """Operators of which the result is an index; `max.dim` and `min.dim` give one besides."""
 
@@ -66,14 +74,20 @@ def narrowed(graph: Any) -> Any:
     copy: Any = graph.__deepcopy__()
     for node, copied in zip(graph.nodes, copy.nodes, strict=True):
         copied.name = node.name  # the program's tensors go by it, and PyTorch renames some
+    wanted = {pair for node in copy.nodes for pair in _indices(node)}
+    checked: dict[tuple[Any, Bound], Any] = {}
     for node in list(copy.nodes):
-        bounds = list(_indices(node))
+        bounds = [(index, _strictest(index, bound, wanted)) for index, bound in _indices(node)]
         for index, bound in dict(bounds).items():
             # One index of dimensions of different sizes has no bound, and stays with PyTorch.
             if all(other == bound for same, other in bounds if same is index):
-                node.replace_input_with(index, _in_32_bits(copy, node, index, bound))
+                if (index, bound) not in checked:
+                    checked[index, bound] = _in_32_bits(copy, node, index, bound)
+                node.replace_input_with(index, checked[index, bound])
         if _finds(node) and node.users:
             _behind(copy, node)
+    for index, wide in _narrowest(checked).items():
+        _compare_in_32_bits(index, wide)
     return copy
 
 
@@ -154,6 +168,42 @@ def _in_32_bits(graph: Any, node: Any, index: Any, bound: Bound) -> Any:
         short = _converted(graph, index, "int32")
         short.meta[SOURCE] = bound
         return _converted(graph, short, "int64")
+
+
+def _strictest(index: Any, bound: Bound, wanted: Set[tuple[Any, Bound]]) -> Bound:
+    """Return a bound without counting from the end, where another operator demands it anyway."""
+    strict = Bound(bound.size, counts_back=False)
+    return strict if (index, strict) in wanted else bound
+
+
+def _narrowest(checked: Mapping[tuple[Any, Bound], Any]) -> dict[Any, Any]:
+    """Return indices that never count from the end, to their 64 bits after the narrowest check."""
+    by_size = sorted(checked.items(), key=lambda item: -item[0][1].size)
+    return {
+        index: wide
+        for (index, bound), wide in by_size
+        if not bound.counts_back and _has_type(index, "int64")
+    }
+
+
+def _compare_in_32_bits(index: Any, checked: Any) -> None:
+    """Let what compares an index, moved or not, take the one that was checked."""
+    users = [user for user in index.users if _is_compared(user)]
+    for user in users:
+        if user < checked:
+            user.prepend(checked.args[0])
+            user.prepend(checked)
+        user.replace_input_with(index, checked)
+
+
+def _is_compared(node: Any) -> bool:
+    """Whether a node compares what it takes, or only moves it to what does."""
+    entry = row_of(node) if node.op == "call_function" else None
+    if entry is None or not node.users:
+        return False
+    return entry.name in COMPARING or (
+        entry.name in MOVING and all(_is_compared(user) for user in node.users)
+    )
 
 
 def _behind(graph: Any, node: Any) -> None:

@@ -22,6 +22,7 @@ from mizzen.frontends.quantized.terms import (
     Real,
     Target,
     Term,
+    Wide,
 )
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.call import Call, Move
@@ -265,6 +266,8 @@ class IntCall(Call[Term]):
                 return Pending(lambda target: move(emit(target)), self.shape, low, high)
             case Plain(value) if value.dtype in MOVED:
                 return Plain(move(value))
+            case Wide(value):
+                return Wide(move(value))
             case _:
                 raise RefusedError("its input is not quantised", QUANTIZE_BEFORE)
 

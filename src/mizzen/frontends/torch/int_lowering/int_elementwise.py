@@ -19,6 +19,7 @@ from mizzen.frontends.quantized.scales import as_target, centered
 from mizzen.frontends.quantized.terms import Constant, Pending, Plain, Real, Term
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.int_lowering.int_whole import (
+    are_whole,
     arithmetic,
     is_whole,
     narrowed,
@@ -164,7 +165,7 @@ def _number(value: Any, default: float) -> float:
 
 def compare(call: IntCall) -> Plain:
     """Compare two tensors, broadcast."""
-    if is_whole(call["self"]):
+    if are_whole(call, "self", "other"):
         return Plain(compared(call.b, call.operator, *wide_operands(call, "self", "other")))
     x, y = call.real("self"), call.real("other")
     call.need(
@@ -177,7 +178,7 @@ def compare(call: IntCall) -> Plain:
 
 def compare_number(call: IntCall) -> Plain:
     """Compare a tensor with a number: with the first integer on the other side of it."""
-    if is_whole(call["self"]):
+    if are_whole(call, "self"):
         return Plain(compared(call.b, call.operator, *wide_operands(call, "self", "other")))
     b, x, name = call.b, call.real("self"), call.operator
     low, high = integer_range(x.value.dtype)

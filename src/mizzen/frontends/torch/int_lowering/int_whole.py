@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from mizzen.frontends.arrangement.movement import same_rank
-from mizzen.frontends.quantized.terms import Plain
+from mizzen.frontends.quantized.terms import Array, Integers, Plain, Wide
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
 from mizzen.frontends.torch.program import tensor_type
-from mizzen.graph import DType, Value
+from mizzen.graph import DType, Value, integer_range
 
 
 def is_whole(node: Any) -> bool:
@@ -48,10 +48,30 @@ def wide_operands(call: IntCall, *names: str) -> list[Value]:
     return same_rank(call.b, *(_wide(call, call[name]) for name in names))
 
 
+def are_whole(call: IntCall, *names: str) -> bool:
+    """Whether operands are whole numbers of which an NPU has 32 bits."""
+    return is_whole(call[names[0]]) or any(
+        isinstance(call.term_of(call[name]), Wide) for name in names if hasattr(call[name], "meta")
+    )
+
+
 def _wide(call: IntCall, operand: Any) -> Value:
+    if hasattr(operand, "meta"):
+        match call.term_of(operand):
+            case Wide(value):
+                return value
+            case Integers(array) if array.dtype == np.int64 and _fits(array):
+                return call.b.constant(array, DType.INT32)
+            case _:
+                pass
     dtype = type_of(operand) if hasattr(operand, "meta") else DType.INT32
     value = call.as_plain(operand, dtype)
     return value if dtype is DType.INT32 else call.b("CAST", value, dtype=DType.INT32)
+
+
+def _fits(array: Array) -> bool:
+    low, high = integer_range(DType.INT32)
+    return bool(((array >= low) & (array <= high)).all())
 
 
 def narrowed(call: IntCall, value: Value) -> Plain:
