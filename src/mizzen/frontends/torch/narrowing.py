@@ -12,7 +12,7 @@ too, through whatever only moves it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, prod
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ LOOKED_UP = {
 """Operator to the argument with indices, and whether they may count from the end."""
 
 MOVING = ("view", "clone", "permute", "transpose", "t", "slice", "select", "expand")
-"""Operators that an index may go through before it is compared."""
+"""Operators that an index may go through before it is used."""
 
 COMPARING = ("eq", "ne", "ge", "gt", "le", "lt")
 
@@ -74,20 +74,16 @@ def narrowed(graph: Any) -> Any:
     copy: Any = graph.__deepcopy__()
     for node, copied in zip(graph.nodes, copy.nodes, strict=True):
         copied.name = node.name  # the program's tensors go by it, and PyTorch renames some
-    wanted = {pair for node in copy.nodes for pair in _indices(node)}
-    checked: dict[tuple[Any, Bound], Any] = {}
+    for index, bound in _strict(copy).items():
+        _share(copy, index, bound)
     for node in list(copy.nodes):
-        bounds = [(index, _strictest(index, bound, wanted)) for index, bound in _indices(node)]
+        bounds = [pair for pair in looked_up_by(node) if not is_widening(moved_from(pair[0]))]
         for index, bound in dict(bounds).items():
             # One index of dimensions of different sizes has no bound, and stays with PyTorch.
             if all(other == bound for same, other in bounds if same is index):
-                if (index, bound) not in checked:
-                    checked[index, bound] = _in_32_bits(copy, node, index, bound)
-                node.replace_input_with(index, checked[index, bound])
+                node.replace_input_with(index, _in_32_bits(copy, node, index, bound))
         if _finds(node) and node.users:
             _behind(copy, node)
-    for index, wide in _narrowest(checked).items():
-        _compare_in_32_bits(index, wide)
     return copy
 
 
@@ -115,10 +111,10 @@ def is_widening(node: Any) -> bool:
 
 
 def _concerned(node: Any) -> bool:
-    return _finds(node) or any(True for _ in _indices(node))
+    return _finds(node) or any(True for _ in looked_up_by(node))
 
 
-def _indices(node: Any) -> Iterator[tuple[Any, Bound]]:
+def looked_up_by(node: Any) -> Iterator[tuple[Any, Bound]]:
     """Return the computed indices that a node looks up by."""
     entry = row_of(node) if node.op == "call_function" else None
     if entry is None or entry.name not in LOOKED_UP:
@@ -170,40 +166,48 @@ def _in_32_bits(graph: Any, node: Any, index: Any, bound: Bound) -> Any:
         return _converted(graph, short, "int64")
 
 
-def _strictest(index: Any, bound: Bound, wanted: Set[tuple[Any, Bound]]) -> Bound:
-    """Return a bound without counting from the end, where another operator demands it anyway."""
-    strict = Bound(bound.size, counts_back=False)
-    return strict if (index, strict) in wanted else bound
+def moved_from(index: Any) -> Any:
+    """Return what an index is before it is moved."""
+    while _moves(index) and len(index.all_input_nodes) == 1:
+        (index,) = index.all_input_nodes
+    return index
 
 
-def _narrowest(checked: Mapping[tuple[Any, Bound], Any]) -> dict[Any, Any]:
-    """Return indices that never count from the end, to their 64 bits after the narrowest check."""
-    by_size = sorted(checked.items(), key=lambda item: -item[0][1].size)
-    return {
-        index: wide
-        for (index, bound), wide in by_size
-        if not bound.counts_back and _has_type(index, "int64")
-    }
+def _strict(graph: Any) -> dict[Any, Bound]:
+    """Return indices of 64 bits that never count from the end, to the narrowest of their bounds."""
+    bounds: dict[Any, Bound] = {}
+    for node in graph.nodes:
+        for index, bound in looked_up_by(node):
+            source = moved_from(index)
+            known = bounds.get(source, bound)
+            if not bound.counts_back and bound.size <= known.size and _has_type(source, "int64"):
+                bounds[source] = bound
+    return {source: bound for source, bound in bounds.items() if not is_widening(source)}
 
 
-def _compare_in_32_bits(index: Any, checked: Any) -> None:
-    """Let what compares an index, moved or not, take the one that was checked."""
-    users = [user for user in index.users if _is_compared(user)]
+def _share(graph: Any, index: Any, bound: Bound) -> None:
+    """Let all that looks up by an index, or compares it, take the one that is checked once."""
+    users = [user for user in index.users if _takes_checked(user, index)]
+    if not users:
+        return
+    checked = _in_32_bits(graph, min(users), index, bound)
     for user in users:
-        if user < checked:
-            user.prepend(checked.args[0])
-            user.prepend(checked)
         user.replace_input_with(index, checked)
 
 
-def _is_compared(node: Any) -> bool:
-    """Whether a node compares what it takes, or only moves it to what does."""
+def _takes_checked(node: Any, operand: Any) -> bool:
+    """Whether a node looks up by an operand or compares it, or only moves it to what does."""
     entry = row_of(node) if node.op == "call_function" else None
-    if entry is None or not node.users:
+    if entry is None:
         return False
-    return entry.name in COMPARING or (
-        entry.name in MOVING and all(_is_compared(user) for user in node.users)
-    )
+    if _moves(node):
+        return bool(node.users) and all(_takes_checked(user, node) for user in node.users)
+    return entry.name in COMPARING or any(index is operand for index, _ in looked_up_by(node))
+
+
+def _moves(node: Any) -> bool:
+    entry = row_of(node) if node.op == "call_function" else None
+    return entry is not None and entry.name in MOVING
 
 
 def _behind(graph: Any, node: Any) -> None:

@@ -3,7 +3,8 @@
 An LSTM, a softmax or a normalisation in one piece has one range for its result, but its integers
 need one for every intermediate step. Rules rewrite such operators into steps that calibration can
 observe (`arithmetic`, `layers`). Before, operators in place become ones that return new tensors,
-and what parameters alone decide is computed once (`rewriting`); in programs that will be trained,
+and what parameters alone decide is computed once (`rewriting`), what a
+position alone decides once for each position (`positions`); in programs that will be trained,
 normalizations join the convolution before them (`training`).
 
 The program computes the same in floating point afterwards. A rule sees the program only: which
@@ -19,6 +20,7 @@ from importlib import import_module
 from torch.fx import GraphModule, Node
 
 from mizzen.frontends.torch.operators import row_of
+from mizzen.quantize.decompose.positions import tabulate
 from mizzen.quantize.decompose.rewriting import (
     Rewriter,
     Rule,
@@ -57,6 +59,7 @@ def decompose(
         join_normalizations(rewriter, selected)
     fold(rewriter)
     bound(rewriter)
+    tabulate(rewriter, selected)
     for node in rewriter.nodes():
         if _decomposition(node) == RECURRENT and selected(node):
             _rule(RECURRENT)(rewriter, node)

@@ -482,7 +482,7 @@ def _is_constant(rewriter: Rewriter, node: Node) -> bool:
     entry = row_of(node)
     if entry is not None and entry.is_source:
         return True
-    return bool(operands) and all(_is_frozen(rewriter, operand) for operand in operands)
+    return bool(operands) and all(is_frozen(rewriter, operand) for operand in operands)
 
 
 def _operand(rewriter: Rewriter, node: Node) -> torch.Tensor:
@@ -494,7 +494,7 @@ def _operand(rewriter: Rewriter, node: Node) -> torch.Tensor:
     return value
 
 
-def _is_frozen(rewriter: Rewriter, node: Node) -> bool:
+def is_frozen(rewriter: Rewriter, node: Node) -> bool:
     """Whether a node is a constant that training does not change."""
     value = rewriter.value(node)
     if value is None:

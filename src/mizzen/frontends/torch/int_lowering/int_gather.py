@@ -23,7 +23,14 @@ from mizzen.frontends.arrangement.movement import concat, lifted, permuted, resh
 from mizzen.frontends.quantized.terms import Integers, Term, Wide
 from mizzen.frontends.refusal import RefusedError
 from mizzen.frontends.torch.int_lowering.int_context import IntCall
-from mizzen.frontends.torch.narrowing import SOURCE, Bound, found_below, is_narrowing, is_widening
+from mizzen.frontends.torch.narrowing import (
+    SOURCE,
+    Bound,
+    found_below,
+    is_narrowing,
+    is_widening,
+    moved_from,
+)
 from mizzen.frontends.torch.program import Array
 from mizzen.graph import DType, Value
 
@@ -231,11 +238,14 @@ def _index(call: IntCall, node: Any, size: int) -> Value:
 
 def _is_within(node: Any, size: int) -> bool:
     """Whether the host checks an index for `size` places, or what finds it has no more."""
-    short: Any = node.args[0] if is_widening(node) else None
+    source = moved_from(node)
+    short: Any = source.args[0] if is_widening(source) else None
     if short is None or not is_narrowing(short):
         return False
     bound: Bound | None = short.meta.get(SOURCE)
-    return found_below(short.args[0]) <= size if bound is None else bound.size == size
+    if bound is None:
+        return found_below(short.args[0]) <= size
+    return bound.size == size or (bound.size < size and not bound.counts_back)
 
 
 def _written(call: IntCall, axis: int, node: Any, values: Any) -> Term:
