@@ -124,6 +124,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.targets.families": ("mizzen.diagnostics",),
     "mizzen.quantize": (
         "mizzen.diagnostics",
+        "mizzen.frontends.torch.narrowing",
         "mizzen.frontends.torch.operators",
         "mizzen.targets.families",
     ),
@@ -653,6 +654,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.compiler.compile",
         "mizzen.analysis.checking.budget",
     ),
+    "mizzen.generation": ("mizzen.diagnostics", "mizzen.artifact"),
     "mizzen.analysis.evaluation": (
         "mizzen.diagnostics",
         "mizzen.workers",
@@ -924,6 +926,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.page",
         "mizzen.analysis.tuning",
         "mizzen.analysis.evaluation",
+        "mizzen.generation",
         "mizzen.calibration",
         "mizzen.analysis.cost",
         "mizzen.analysis.decisions",

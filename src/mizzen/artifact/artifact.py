@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from mizzen.artifact.batching import Batch, arrange, batch_of, in_order, parts_of
+from mizzen.artifact.decoding import (
+    Choice,
+    Decoder,
+    Decoding,
+    NextToken,
+    decoder_of,
+    greedy,
+)
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array, Example
 from mizzen.artifact.steps import CpuStep, NpuStep, Step
@@ -149,6 +158,11 @@ class Artifact:
         """
         reports = (step.hazards for step in self._every_step if isinstance(step, NpuStep))
         return tuple(diagnostic for report in reports for diagnostic in report.diagnostics)
+
+    @property
+    def decoder(self) -> Decoder:
+        """Which of its tensors are what of a language model. E731 where it is none."""
+        return decoder_of(self.contents, self.name)
 
     def session(self, batch: int = 1) -> Session:
         """Start `batch` independent streams of inferences whose state goes on."""
@@ -290,6 +304,7 @@ class Session:
         )
         self._turn = threading.Lock()
         self._failed = False
+        self._decoding: Decoding | None = None
         self._process = os.getpid()
 
     def run(
@@ -319,6 +334,23 @@ class Session:
             )
         with self._turn:
             return self._next(artifact, batch)
+
+    def generate(
+        self, prompt: Any, tokens: int | None = None, choose: Choice = greedy
+    ) -> Iterator[NextToken]:
+        """Continue a text with a language model: take a prompt, then each token that is chosen.
+
+        prompt  tokens [streams, N], or [N] for every stream
+        tokens  how many to give; without it until the context is full
+        choose  takes scores, float32 [streams, vocabulary]; gives tokens [streams]
+
+        A later call goes on after the last token. Raises E731 where the artifact is no decoder of
+        one token at a time, E732 for a prompt that the context has no room for.
+        """
+        if self._decoding is None:
+            self._decoding = Decoding(self._artifact.decoder, self.run)
+        given = np.broadcast_to(np.asarray(prompt), (self._batch, np.shape(prompt)[-1]))
+        return islice(self._decoding.after(given, choose), tokens)
 
     def _next(self, artifact: Artifact, batch: Batch) -> Array | tuple[Array, ...]:
         if self._failed:

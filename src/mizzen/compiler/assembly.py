@@ -22,6 +22,7 @@ from mizzen.artifact.steps import Step
 from mizzen.compiler.backend import ResolvedTarget
 from mizzen.compiler.codegen import RegionCode, step_of
 from mizzen.compiler.edges import edges_of_graph
+from mizzen.compiler.kept import with_state_in_integers
 from mizzen.compiler.numbering import Numbered, edges_of, numbered, operator_numbers
 from mizzen.compiler.placement import Placement
 from mizzen.compiler.report import NOTHING_COMPILED, compile_report, with_time
@@ -146,7 +147,8 @@ def assembled(
     """Return the artifact of a placed network, and its tensors by the values that they are."""
     placed = numbered(lowering, placed)
     assembly = _Assembly(lowering, placed.partition, placed.code)
-    artifact = _artifact(lowering, placed, chosen, assembly.contents())
+    contents = with_state_in_integers(assembly.contents())
+    artifact = _artifact(lowering, placed, chosen, contents)
     return with_time(artifact, chosen.board_figures), assembly.tensors
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         get_symmetric_quantization_config,
         get_uint8_io_quantization_config,
     )
+    from mizzen.quantize.cache import KeyValueCache
     from mizzen.torch.compilation import compile, compile_converted, compile_for
     from mizzen.torch.lowering import to_tosa
     from mizzen.torch.partitioner import EthosUPartitioner
@@ -31,6 +32,7 @@ __all__ = [
     "EthosUCompileSpec",
     "EthosUPartitioner",
     "EthosUQuantizer",
+    "KeyValueCache",
     "VelaExternalBlockPlacements",
     "compile",
     "compile_converted",
@@ -46,6 +48,7 @@ _HOMES = {
     "EthosUCompileSpec": "mizzen.torch.spec",
     "EthosUPartitioner": "mizzen.torch.partitioner",
     "EthosUQuantizer": "mizzen.quantize",
+    "KeyValueCache": "mizzen.quantize.cache",
     "VelaExternalBlockPlacements": "mizzen.torch.spec",
     "compile": "mizzen.torch.compilation",
     "compile_converted": "mizzen.torch.compilation",
