@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -23,7 +24,7 @@ from mizzen.artifact.delegate import program_of
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import DequantizeStep, OrderStep, QuantizeStep
-from mizzen.artifact.interface import Array, Carried, Shape, TensorInfo, Values
+from mizzen.artifact.interface import Array, Carried, Origins, Shape, TensorInfo, Values
 from mizzen.artifact.kernel_step import KernelStep
 from mizzen.artifact.program import CompiledPart
 from mizzen.artifact.steps import NpuStep, Step
@@ -53,6 +54,10 @@ DEQUANTIZE = {QUANTIZED + "dequantize_per_tensor.out": 8, CORTEX_M + "dequantize
 """Kernels by name: how many arguments they have, the last of which is the result."""
 
 
+UNKNOWN: Origins = {}
+"""Of a program without its report."""
+
+
 class DelegateStep(NpuStep):
     """An NPU operator that takes and gives the bytes of its tensors, whatever their shapes."""
 
@@ -70,21 +75,22 @@ class DelegateStep(NpuStep):
             values[index] = array.reshape(batch, *shape)
 
 
-def contents_of(data: bytes, name: str) -> Contents:
-    """Read a program.
+def contents_of(data: bytes, name: str, origins: Sequence[Origins] = ()) -> Contents:
+    """Read a program; `origins` of the streams of its NPU operators, as they are called.
 
     Raises as `mizzen.package.executorch.reading.read`; E170 to E172 for a damaged delegate, E177
     for one of another backend, E178 for what is no sequence of calls, E181 for calls that do not
     fit, E527 for tensors that an old runtime may turn, E165 without PyTorch where a kernel needs
     it, E182 for a kernel that it does not have.
     """
-    return _Contents(reading.read(data, name), name).made()
+    return _Contents(reading.read(data, name), name, origins).made()
 
 
 class _Contents:
-    def __init__(self, program: PteProgram, name: str) -> None:
+    def __init__(self, program: PteProgram, name: str, origins: Sequence[Origins]) -> None:
         self._program = program
         self._name = name
+        self._origins = iter(origins)
         self._moved: dict[int, int] = {}
 
     def made(self) -> Contents:
@@ -286,7 +292,10 @@ class _Contents:
         inputs, outputs = call.arguments[:taken], call.arguments[taken:]
         places = (*map(self._address, inputs, content.inputs),
                   *map(self._address, outputs, content.outputs))  # fmt: skip
-        program = program_of(content, places[:taken], places[taken:], self._name)
+        program = replace(
+            program_of(content, places[:taken], places[taken:], self._name),
+            origins=next(self._origins, UNKNOWN),
+        )
         shapes = [self._tensor(index).stored_shape for index in outputs]
         return DelegateStep(CompiledPart(program, inputs, outputs), shapes)
 

@@ -61,7 +61,7 @@ def _contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Conten
     if is_pte(data, name):
         from mizzen.artifact import pte
 
-        return pte.contents_of(data, name)
+        return pte.contents_of(data, name, origins)
     if not data.startswith(ARCHIVE_START):
         return contents_of(read_network(data, name), origins)
     if PLAN_NAME in data:

@@ -32,7 +32,7 @@ RANGE_HEAD_BYTES = 8
 SHOWN = 3
 """Names of one kind that a reason lists."""
 
-NUMBERS = frozenset({SETTINGS, "multipliers", "shifts"})
+NUMBERS = frozenset({SETTINGS, "multipliers", "shifts", "table"})
 """What of an operation's constants follows from scales and zero points."""
 
 FIELDS = ("accelerator", "memory_mode")
@@ -224,7 +224,8 @@ def _for_board(before: Version, now: Version) -> Iterator[str]:
 class _Facts:
     """What is known of a layer besides its cost.
 
-    operations        names and shapes of what each of its operations computes with
+    operations        what each is called, with names and shapes of what it computes with; empty
+                      where it is not known which are the layer's
     numbers, weights  digests of that: what follows from scales, and the rest
     """
 
@@ -240,15 +241,22 @@ _NO_FACTS = _Facts("", (), "", "")
 def _layers(
     before: Artifact, now: Artifact, versions: tuple[Version, Version]
 ) -> Iterator[LayerChange]:
-    """Return the layers that changed, in the order that they have now."""
+    """Return the layers that changed, in the order that they have now.
+
+    Where other layers are computed by other operations, so may be one with as many as before.
+    """
     ours, theirs = ({layer_key(layer): layer for layer in each.layers} for each in versions)
     facts = [
         _facts(artifact, version) for artifact, version in zip((before, now), versions, strict=True)
     ]
+    kinds = [[known.operations for known in each.values()] for each in facts]
+    is_same_way = kinds[0] == kinds[1]
     for key in dict.fromkeys((*theirs, *ours)):
         one, other = ours.get(key), theirs.get(key)
         known = facts[0].get(key, _NO_FACTS), facts[1].get(key, _NO_FACTS)
         changes = tuple(_changes(one, other, *known))
+        if not is_same_way and Change.QUANTISATION in changes:
+            changes = (Change.CODE,)  # another way to compute it has other numbers
         if changes:
             yield LayerChange(changes, one, other, (known[0].shape, known[1].shape))
 
@@ -265,6 +273,8 @@ def _changes(
     if was.shape != is_.shape:
         yield Change.SHAPE
         return
+    if not was.operations or not is_.operations:
+        return
     if was.operations != is_.operations:
         yield Change.CODE
         return
@@ -272,7 +282,7 @@ def _changes(
         yield Change.QUANTISATION
     if was.weights != is_.weights:
         yield Change.WEIGHTS
-    if was == is_ and before.cycles != now.cycles:
+    if (was.numbers, was.weights) == (is_.numbers, is_.weights) and before.cycles != now.cycles:
         yield Change.CYCLES
 
 
@@ -285,10 +295,10 @@ class _Gathered:
     numbers: list[bytes] = field(default_factory=list[bytes])
     weights: list[bytes] = field(default_factory=list[bytes])
 
-    def add(self, constants: Mapping[str, Array]) -> None:
+    def add(self, operation: str, constants: Mapping[str, Array]) -> None:
         """Take what an operation computes with."""
         held = {name: array for name, array in constants.items() if name != OPERANDS}
-        self.operations.append(str([(name, array.shape) for name, array in held.items()]))
+        self.operations.append(f"{operation} {[(n, array.shape) for n, array in held.items()]}")
         for name, array in held.items():
             digests = self.numbers if name in NUMBERS else self.weights
             digests.append(hashlib.sha256(array.tobytes()).digest())
@@ -319,8 +329,9 @@ def _facts(artifact: Artifact, version: Version) -> Mapping[str, _Facts]:
             index = -1 if origin is None or origin.operator is None else origin.operator
         layer = gathered.get(index, _Gathered())
         layer.shapes.append(operation.shape)
-        if origin is not None and origin.command is not None:
-            layer.add(constants.get(operation.step, {}).get(4 * origin.command, {}))
+        command = None if origin is None else origin.command
+        held = {} if command is None else constants.get(operation.step, {}).get(4 * command, {})
+        layer.add(operation.name, held)
     for index, contents in _on_cpu(artifact).items():
         gathered.get(index, _Gathered()).weights.append(contents)
     known = {} if report is None else {each.index: each.shape for each in report.placements}
