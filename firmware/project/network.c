@@ -33,10 +33,33 @@ static int said(mz_status status)
     return 1;
 }
 
+/* A file that lies apart is checked first: one that is not for this firmware is never used. */
+#if defined(MODEL_FILE_ADDRESS)
+#define FILE ((const void *)MODEL_FILE_ADDRESS)
+#endif
+
+static mz_status opened(void)
+{
+#if defined(MODEL_INTERFACE)
+    const void *container;
+    size_t bytes;
+    const mz_status status =
+        mz_file_contents(FILE, MODEL_FILE_ROOM, MODEL_INTERFACE, &container, &bytes);
+    return status != MZ_OK ? status
+                           : mz_open(&model, container, bytes, arena, sizeof arena, fast,
+                                     sizeof fast, mz_kernels, board_npu());
+#elif defined(MODEL_FILE_ADDRESS)
+    return mz_open_apart(&model, model_container, MODEL_BYTES, FILE, MODEL_FILE_ROOM, arena,
+                         sizeof arena, fast, sizeof fast, mz_kernels, board_npu());
+#else
+    return mz_open(&model, MODEL, MODEL_BYTES, arena, sizeof arena, fast, sizeof fast, mz_kernels,
+                   board_npu());
+#endif
+}
+
 int network_open(void)
 {
-    return said(mz_open(&model, MODEL, MODEL_BYTES, arena, sizeof arena, fast,
-                        sizeof fast, mz_kernels, board_npu()));
+    return said(opened());
 }
 
 int network_invoke(void)

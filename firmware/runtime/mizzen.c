@@ -44,6 +44,17 @@ static const void *table(const mz_context *context, uint32_t at)
     return context->container + at;
 }
 
+/* Weights and constants, whose place mz_open has checked: in the container, or apart from it. */
+static const uint8_t *constant(const mz_context *context, uint32_t at)
+{
+    return context->constants + (at - context->header->constants_at);
+}
+
+static int is_constant(const mz_header_row *header, uint32_t at, uint64_t bytes)
+{
+    return at >= header->constants_at && fits(at, bytes, header->bytes);
+}
+
 static const uint32_t *pool(const mz_context *context, uint32_t at)
 {
     return (const uint32_t *)table(context, context->header->pool_at) + at;
@@ -73,9 +84,9 @@ static int is_writable(const mz_context *context, uint32_t index)
 void mz_tensor_at(const mz_context *context, uint32_t index, mz_tensor *tensor)
 {
     const mz_tensor_row *row = tensor_row(context, index);
-    const uint8_t *base = row->place == (uint32_t)MZ_PLACE_ARENA ? context->arena
-                                                                 : context->container;
-    tensor->data = (void *)(uintptr_t)(base + row->at);
+    const uint8_t *data = row->place == (uint32_t)MZ_PLACE_ARENA ? context->arena + row->at
+                                                                 : constant(context, row->at);
+    tensor->data = (void *)(uintptr_t)data;
     tensor->extents = pool(context, row->extents);
     tensor->scales = (const float *)(const void *)pool(context, row->scales);
     tensor->zero_points = (const int32_t *)(const void *)(pool(context, row->scales) + row->scale_count);
@@ -91,11 +102,11 @@ static mz_status check_tensor(const mz_context *context, const mz_tensor_row *ro
 {
     const mz_header_row *header = context->header;
     uint64_t count = 1;
-    uint32_t limit;
     uint32_t i;
     SOUND(row->place < MZ_PLACE_COUNT && row->type < MZ_ELEMENT_TYPE_COUNT);
-    limit = row->place == (uint32_t)MZ_PLACE_ARENA ? header->arena_bytes : header->bytes;
-    SOUND(fits(row->at, row->bytes, limit) && is_aligned(row->at) && row->rank <= MZ_MAX_RANK);
+    SOUND(row->place == (uint32_t)MZ_PLACE_ARENA ? fits(row->at, row->bytes, header->arena_bytes)
+                                                 : is_constant(header, row->at, row->bytes));
+    SOUND(is_aligned(row->at) && row->rank <= MZ_MAX_RANK);
     SOUND(in_pool(context, row->extents, row->rank));
     for (i = 0; i < row->rank; i++) {
         count *= pool(context, row->extents)[i];
@@ -185,8 +196,9 @@ static mz_status check_npu_call(const mz_context *context, const mz_npu_call_row
 {
     const mz_header_row *header = context->header;
     mz_stream stream;
-    SOUND(is_aligned(row->payload_at) && fits(row->payload_at, row->payload_bytes, header->bytes));
-    SOUND(is_aligned(row->weights_at) && fits(row->weights_at, row->weights_bytes, header->bytes));
+    SOUND(is_aligned(row->payload_at));
+    SOUND(fits(row->payload_at, row->payload_bytes, header->constants_at));
+    SOUND(is_aligned(row->weights_at) && is_constant(header, row->weights_at, row->weights_bytes));
     SOUND(is_aligned(row->scratch_at));
     SOUND(fits(row->scratch_at, row->scratch_bytes, header->arena_bytes));
     SOUND(row->fast_bytes <= header->fast_bytes);
@@ -288,21 +300,23 @@ static mz_status check_states(const mz_context *context)
     for (i = 0; i < context->header->states_count; i++, row++) {
         SOUND(is_writable(context, row->read) && is_tensor(context, row->write));
         SOUND(tensor_row(context, row->read)->bytes == tensor_row(context, row->write)->bytes);
-        SOUND(fits(row->initial_at, tensor_row(context, row->read)->bytes, context->header->bytes));
+        SOUND(is_constant(context->header, row->initial_at,
+                          tensor_row(context, row->read)->bytes));
     }
     return MZ_OK;
 }
 
 static int is_table(const mz_header_row *header, uint32_t at, uint32_t count, size_t row_bytes)
 {
-    return at % 4u == 0u && fits(at, (uint64_t)count * row_bytes, header->bytes);
+    return at % 4u == 0u && fits(at, (uint64_t)count * row_bytes, header->constants_at);
 }
 
 static mz_status check_header(const mz_header_row *header)
 {
     const mz_header_row *h = header;
     REQUIRE(h->magic == MZ_FORMAT_MAGIC && h->version == MZ_FORMAT_VERSION, MZ_ERROR_FORMAT);
-    SOUND(h->bytes >= sizeof *h);
+    SOUND(h->bytes >= sizeof *h && h->constants_at >= sizeof *h && h->constants_at <= h->bytes);
+    SOUND(is_aligned(h->constants_at));
     SOUND(is_table(h, h->tensors_at, h->tensors_count, sizeof(mz_tensor_row)));
     SOUND(is_table(h, h->steps_at, h->steps_count, sizeof(mz_step_row)));
     SOUND(is_table(h, h->npu_calls_at, h->npu_calls_count, sizeof(mz_npu_call_row)));
@@ -325,23 +339,34 @@ static mz_status check_lists(const mz_context *context)
     return MZ_OK;
 }
 
-mz_status mz_open(mz_context *context, const void *container, size_t container_bytes, void *arena,
-                  size_t arena_bytes, void *fast, size_t fast_bytes, const mz_kernel *kernels,
-                  mz_npu *npu)
+/* Memory that a container is opened with, as mz_open takes it. */
+typedef struct {
+    void *arena;
+    size_t arena_bytes;
+    void *fast;
+    size_t fast_bytes;
+} memories;
+
+static mz_status check_start(const void *container, size_t container_bytes)
+{
+    REQUIRE(container != NULL && is_aligned((uintptr_t)container), MZ_ERROR_MEMORY);
+    REQUIRE(container_bytes >= sizeof(mz_header_row), MZ_ERROR_FORMAT);
+    return check_header(container);
+}
+
+static mz_status opened(mz_context *context, const void *container, const void *constants,
+                        const memories *memory, const mz_kernel *kernels, mz_npu *npu)
 {
     const mz_header_row *header = container;
-    REQUIRE(container != NULL && is_aligned((uintptr_t)container), MZ_ERROR_MEMORY);
-    REQUIRE(container_bytes >= sizeof *header, MZ_ERROR_FORMAT);
-    TRY(check_header(header));
-    SOUND(header->bytes <= container_bytes);
-    REQUIRE(arena != NULL && is_aligned((uintptr_t)arena), MZ_ERROR_MEMORY);
-    REQUIRE(is_aligned((uintptr_t)fast), MZ_ERROR_MEMORY);
-    REQUIRE(header->arena_bytes <= arena_bytes && header->fast_bytes <= fast_bytes,
-            MZ_ERROR_MEMORY);
+    REQUIRE(memory->arena != NULL && is_aligned((uintptr_t)memory->arena), MZ_ERROR_MEMORY);
+    REQUIRE(is_aligned((uintptr_t)memory->fast), MZ_ERROR_MEMORY);
+    REQUIRE(header->arena_bytes <= memory->arena_bytes, MZ_ERROR_MEMORY);
+    REQUIRE(header->fast_bytes <= memory->fast_bytes, MZ_ERROR_MEMORY);
     context->container = container;
+    context->constants = constants;
     context->header = header;
-    context->arena = arena;
-    context->fast = fast;
+    context->arena = memory->arena;
+    context->fast = memory->fast;
     context->kernels = kernels;
     context->npu = npu;
     context->step = 0;
@@ -353,6 +378,33 @@ mz_status mz_open(mz_context *context, const void *container, size_t container_b
     }
     TRY(check_steps(context));
     return mz_reset_states(context);
+}
+
+mz_status mz_open(mz_context *context, const void *container, size_t container_bytes, void *arena,
+                  size_t arena_bytes, void *fast, size_t fast_bytes, const mz_kernel *kernels,
+                  mz_npu *npu)
+{
+    const memories memory = {arena, arena_bytes, fast, fast_bytes};
+    const mz_header_row *header = container;
+    TRY(check_start(container, container_bytes));
+    SOUND(header->bytes <= container_bytes);
+    return opened(context, container, (const uint8_t *)container + header->constants_at, &memory,
+                  kernels, npu);
+}
+
+mz_status mz_open_apart(mz_context *context, const void *program, size_t program_bytes,
+                        const void *file, size_t file_bytes, void *arena, size_t arena_bytes,
+                        void *fast, size_t fast_bytes, const mz_kernel *kernels, mz_npu *npu)
+{
+    const memories memory = {arena, arena_bytes, fast, fast_bytes};
+    const mz_header_row *header = program;
+    const void *constants;
+    size_t constants_bytes;
+    TRY(check_start(program, program_bytes));
+    SOUND(header->constants_at <= program_bytes);
+    TRY(mz_file_contents(file, file_bytes, header->program, &constants, &constants_bytes));
+    REQUIRE(header->bytes - header->constants_at == constants_bytes, MZ_ERROR_OTHER_FILE);
+    return opened(context, program, constants, &memory, kernels, npu);
 }
 
 static mz_status listed(const mz_context *context, uint32_t at, uint32_t count, uint32_t index,
@@ -397,7 +449,7 @@ static mz_status call_npu(const mz_context *context, const mz_npu_call_row *row)
     uint8_t *fast = row->fast_bytes > 0u ? context->fast : scratch;
     const uint32_t fast_bytes = row->fast_bytes > 0u ? row->fast_bytes : row->scratch_bytes;
     mz_region regions[MZ_REGIONS];
-    regions[0].address = (uintptr_t)table(context, row->weights_at);
+    regions[0].address = (uintptr_t)constant(context, row->weights_at);
     regions[0].bytes = row->weights_bytes;
     regions[1].address = (uintptr_t)scratch;
     regions[1].bytes = row->scratch_bytes;
@@ -442,7 +494,7 @@ mz_status mz_reset_states(mz_context *context)
     for (i = 0; i < context->header->states_count; i++, row++) {
         mz_tensor tensor;
         mz_tensor_at(context, row->read, &tensor);
-        memcpy(tensor.data, table(context, row->initial_at), tensor.bytes);
+        memcpy(tensor.data, constant(context, row->initial_at), tensor.bytes);
     }
     return MZ_OK;
 }

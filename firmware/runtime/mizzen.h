@@ -22,7 +22,9 @@ typedef enum {
     MZ_ERROR_OTHER_NPU = 6,  /* the container is for another NPU than there is */
     MZ_ERROR_NPU = 7,        /* the NPU stopped with a fault */
     MZ_ERROR_TIMEOUT = 8,    /* the NPU did not end */
-    MZ_ERROR_INDEX = 9       /* an index among the data is outside of its table */
+    MZ_ERROR_INDEX = 9,      /* an index among the data is outside of its table */
+    MZ_ERROR_OTHER_FILE = 10, /* a file that lies apart is of another program or interface */
+    MZ_ERROR_CHECKSUM = 11    /* a file that lies apart is not whole */
 } mz_status;
 
 /* A tensor: densely packed, the last extent fastest. */
@@ -60,6 +62,7 @@ typedef struct {
 /* What is open. Its members are the runtime's own. */
 struct mz_context {
     const uint8_t *container;
+    const uint8_t *constants;
     const mz_header_row *header;
     uint8_t *arena;
     uint8_t *fast;
@@ -76,6 +79,22 @@ struct mz_context {
 mz_status mz_open(mz_context *context, const void *container, size_t container_bytes, void *arena,
                   size_t arena_bytes, void *fast, size_t fast_bytes, const mz_kernel *kernels,
                   mz_npu *npu);
+
+/* Likewise, with weights and constants in a file that lies apart and can be exchanged.
+ *
+ * program  what of the container comes before the constants
+ * file     aligned to 16 bytes; file_bytes is the room for it, as the file says its own size.
+ *          MZ_ERROR_OTHER_FILE for one of another program, MZ_ERROR_CHECKSUM for a damaged one:
+ *          nothing of it has been used then */
+mz_status mz_open_apart(mz_context *context, const void *program, size_t program_bytes,
+                        const void *file, size_t file_bytes, void *arena, size_t arena_bytes,
+                        void *fast, size_t fast_bytes, const mz_kernel *kernels, mz_npu *npu);
+
+/* Check a file that lies apart, and find its contents: a whole container, for mz_open.
+ *
+ * of  what the contents must be for, which the export says: MODEL_INTERFACE */
+mz_status mz_file_contents(const void *file, size_t file_bytes, uint32_t of, const void **contents,
+                           size_t *contents_bytes);
 
 /* Find an input or an output. What inputs hold is lost in an inference: set them before each. */
 mz_status mz_input(const mz_context *context, uint32_t index, mz_tensor *tensor);

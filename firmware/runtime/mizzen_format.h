@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 #define MZ_FORMAT_MAGIC 0x314e5a4du
-#define MZ_FORMAT_VERSION 1u
+#define MZ_FORMAT_VERSION 2u
+#define MZ_FILE_MAGIC 0x31465a4du
 #define MZ_FORMAT_ALIGNMENT 16u
 #define MZ_MAX_RANK 8u
 #define MZ_NONE 0xffffffffu
@@ -159,8 +160,19 @@ typedef struct {
     uint32_t input_count;        /* inputs */
     uint32_t outputs;            /* pool: tensors that are taken, one word each */
     uint32_t output_count;       /* outputs */
+    uint32_t constants_at;       /* bytes to weights and constants, which may lie apart */
+    uint32_t program;            /* CRC-32 of all before them, this word 0: what they are for */
 } mz_header_row;
-typedef char mz_header_row_size[sizeof(mz_header_row) == 100 ? 1 : -1];
+typedef char mz_header_row_size[sizeof(mz_header_row) == 108 ? 1 : -1];
+
+/* The first bytes of a file that lies apart from the firmware. */
+typedef struct {
+    uint32_t magic; /* MZF1 */
+    uint32_t bytes; /* of the file */
+    uint32_t of;    /* what its contents are for: header.program, or MODEL_INTERFACE */
+    uint32_t crc;   /* CRC-32 of these words before, and of the contents after */
+} mz_file_row;
+typedef char mz_file_row_size[sizeof(mz_file_row) == 16 ? 1 : -1];
 
 /* A tensor, densely packed. */
 typedef struct {

@@ -13,6 +13,8 @@ const char *mz_status_text(mz_status status)
         "a fault of the NPU",
         "an NPU that does not end",
         "an index among the data that is outside of its table",
+        "a file of weights or a model that is of another program",
+        "a file of weights or a model that is not whole",
     };
     const uint32_t place = (uint32_t)status;
     return place < sizeof texts / sizeof texts[0] ? texts[place] : "an unknown status";

@@ -70,6 +70,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument(
+        "--load",
+        metavar="FILE@ADDRESS",
+        action="append",
+        type=_load,
+        default=[],
+        help="a file that lies in memory beside the firmware, as network_constants.bin@0x78000000; "
+        "may be repeated",
+    )
+    parser.add_argument(
         "--inject",
         choices=FAULTS,
         metavar="FAULT",
@@ -93,6 +102,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _load(text: str) -> tuple[Path, int]:
+    name, _, address = text.rpartition("@")
+    try:
+        place = int(address, 0)
+    except ValueError:
+        place = -1
+    if not name or not 0 <= place < 1 << 32:
+        raise argparse.ArgumentTypeError(f"must be FILE@ADDRESS, as x.bin@0x78000000, not {text!r}")
+    return Path(name), place
+
+
 def seconds(text: str) -> float:
     """Read the value of an option that is a time."""
     try:
@@ -106,8 +126,10 @@ def seconds(text: str) -> float:
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Run the firmware and say how it ended."""
+    from mizzen.artifact.opening import read_file
     from mizzen.boards import find_board
     from mizzen.emulate import Core, Fault, Options, emulate
+    from mizzen.emulate.image import Segment
     from mizzen.files import write_file
 
     board = board_of(options) or find_board(BOARD)
@@ -125,6 +147,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         seconds=options.timeout,
         marker=options.marker,
         timing=timing,
+        beside=tuple(Segment(address, read_file(path)) for path, address in options.load),
     )
     with console.progress(f"running {options.firmware}"):
         result = emulate(firmware, board, accelerator, chosen)

@@ -13,7 +13,7 @@ from mizzen.cli.configuration import add_board_option, add_output_option, board_
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.inputs import read_inputs
 from mizzen.cli.layout import count, fields, size
-from mizzen.diagnostics import did_you_mean
+from mizzen.diagnostics import did_you_mean, fail
 from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from mizzen.boards import Board
     from mizzen.diagnostics import Diagnostic
     from mizzen.export import Project
+    from mizzen.export.external import External
 
 SUMMARY = "a project for a board's firmware that builds"
 RUNTIMES = ("c", "tflm", "executorch", "tflite")
+APART = ("constants", "model")
 CHECKOUTS = {
     "tflm": "tflite-micro",
     "executorch": "executorch",
@@ -73,6 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a firmware of its own, with start-up and linker script, where there would be sources "
         "for the vendor's SDK",
     )
+    _add_external_options(parser)
     for name, title in CHECKOUTS.items():
         parser.add_argument(
             f"--{name}",
@@ -80,6 +83,52 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=f"your checkout of {title}, whose path the project then knows",
         )
     add_output_option(parser, "the project")
+
+
+def _add_external_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--external",
+        choices=APART,
+        help="keep it in a file apart from the firmware, which can be exchanged: constants "
+        "(weights, network_constants.bin) or the whole model (network_model.bin); --to c",
+    )
+    parser.add_argument(
+        "--external-address",
+        metavar="ADDRESS",
+        type=_address,
+        help="where that file lies on the device (default: the upper half of the memory of models)",
+    )
+
+
+def _address(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"an address is written like 0x71000000, not {text!r}"
+        ) from None
+
+
+def _external(options: argparse.Namespace) -> External | None:
+    """Return what lies apart. E200 for a runtime that has no such file, and an address alone."""
+    from mizzen.export.external import Apart, External
+
+    if options.external is None and options.external_address is None:
+        return None
+    if options.external is None or options.to != "c":
+        wrong = (
+            "--external-address needs --external"
+            if options.external is None
+            else ("--external is for --to c")
+        )
+        raise fail(
+            "E200",
+            f"the command line is wrong: {wrong}",
+            rule="docs/how-to/update-the-model.md",
+            help="runtimes that open a file take it from wherever it lies; of an ExecuTorch "
+            "program, artifact.save('net.pte', ptd='net.ptd') keeps the weights apart",
+        )
+    return External(Apart(options.external), options.external_address)
 
 
 def _runtime(text: str) -> str:
@@ -104,6 +153,7 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     from mizzen.export.memory_mode import doubts
     from mizzen.package.firmware import write_project
 
+    external = _external(options)
     given = {name: vars(options)[name] for name in CHECKOUTS if vars(options)[name] is not None}
     checkouts = checkouts_for(options.to, given)
 
@@ -115,7 +165,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     inputs = read_inputs(options.input, artifact.inputs, console.note) if options.input else ()
     made = () if options.input else example_for(artifact)
     with console.progress(f"exporting {options.artifact}"):
-        request = Request(board, options.memory_mode, inputs, made, checkouts, options.bare_metal)
+        request = Request(
+            board, options.memory_mode, inputs, made, checkouts, options.bare_metal, external
+        )
         runtime = RUNTIMES[options.to]
         project = with_page(runtime.project(artifact, request), board, artifact.accelerator)
     folder = output_folder(options)

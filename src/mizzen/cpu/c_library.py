@@ -29,7 +29,7 @@ from mizzen.package.firmware import firmware_folder
 from mizzen.platforms.folders import cache_folder, is_private
 from mizzen.workers.child import Child
 
-CORE = ("mizzen.c", "arguments.c", "cache.c", "status_text.c")
+CORE = ("mizzen.c", "arguments.c", "cache.c", "file.c", "status_text.c")
 FLAGS = (
     "-std=c99", "-O2", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing",
     "-ffp-contract=off", *(() if sys.platform == "win32" else ("-fPIC",)),

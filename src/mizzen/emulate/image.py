@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,6 +34,10 @@ _32_BITS_LITTLE_ENDIAN = b"\x01\x01"
 _ARM = 40
 _LOADED, _SYMBOLS, _FUNCTION = 1, 2, 2
 """PT_LOAD, SHT_SYMTAB, STT_FUNC."""
+_READABLE = 4
+"""PF_R."""
+ALIGNMENT_BYTES = 16
+"""Of what is added to a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,26 @@ def read_image(data: bytes) -> Image:
         raise _no_image("an executable with something to load")
     headers = _rows(data, _SECTION, sections, sections_count, section_bytes)
     return Image(entry, segments, _symbols(data, headers))
+
+
+def with_segments(data: bytes, added: Sequence[Segment]) -> bytes:
+    """Return an executable that loads more: what lies on a device beside its firmware.
+
+    E420 if it is none. The table of segments goes to the end, where there is room for more.
+    """
+    read_image(data)
+    fields = list(_HEADER.unpack_from(data))
+    rows = list(_rows(data, _SEGMENT, fields[5], fields[10], fields[9]))
+    held = bytearray(data) + bytes(-len(data) % ALIGNMENT_BYTES)
+    for segment in added:
+        size = len(segment.data)
+        row = (_LOADED, len(held), segment.address, segment.address, size, size, _READABLE, 1)
+        rows.append(row)
+        held += segment.data + bytes(-size % ALIGNMENT_BYTES)
+    fields[5], fields[9], fields[10] = len(held), _SEGMENT.size, len(rows)
+    held += b"".join(_SEGMENT.pack(*row) for row in rows)
+    held[: _HEADER.size] = _HEADER.pack(*fields)
+    return bytes(held)
 
 
 def _rows(

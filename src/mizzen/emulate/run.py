@@ -14,7 +14,7 @@ from mizzen.emulate.console import Console
 from mizzen.emulate.device import Fault, NpuDevice
 from mizzen.emulate.estimate import TimingModel, stream_estimate
 from mizzen.emulate.guest import GuestMemory
-from mizzen.emulate.image import Image, read_image
+from mizzen.emulate.image import Image, Segment, read_image, with_segments
 from mizzen.emulate.processor import Core, Deadline, End, Limits
 from mizzen.emulate.result import MARKER, EmulationResult, failures, has_line, unique
 from mizzen.emulate.trace import NpuBus
@@ -34,6 +34,7 @@ class Options:
     marker        the line that says that all is well
     timing        how long the NPU is busy
     on_text       called with each line that the firmware writes
+    beside        what lies in memory besides the firmware
     """
 
     core: Core = Core.M33
@@ -43,6 +44,7 @@ class Options:
     marker: str = MARKER
     timing: TimingModel = stream_estimate
     on_text: Callable[[str], None] | None = None
+    beside: tuple[Segment, ...] = ()
 
 
 DEFAULTS = Options()
@@ -70,7 +72,7 @@ def emulate(
     npu = find_accelerator(accelerator)
     chosen = chosen.for_npu(npu.name)
     require_registers(chosen)
-    data = _read(firmware)
+    data = with_segments(_read(firmware), options.beside) if options.beside else _read(firmware)
     image = read_image(data)
     deadline = Deadline(options.seconds)
     match options.core:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mizzen.boards import Sdk
+from mizzen.export.external import External
 from mizzen.export.project import Project, Request
 from mizzen.package.firmware import Sources, copied
 
@@ -38,10 +39,12 @@ and headers of others that a checkout lacks."""
 def joined(project: Project, request: Request) -> Project:
     """Return a project as its board takes it: as it is, or as sources for the vendor's software."""
     sdk = request.sdk
-    return project if sdk is None else replace(project, files=_flat(project, sdk), missing=())
+    if sdk is None:
+        return project
+    return replace(project, files=_flat(project, sdk, request.external), missing=())
 
 
-def _flat(project: Project, sdk: Sdk) -> dict[str, bytes]:
+def _flat(project: Project, sdk: Sdk, external: External | None) -> dict[str, bytes]:
     """Return the sources in one flat folder: not every build system looks into further ones.
 
     A model that is written to flash by itself is a file beside the folder.
@@ -57,7 +60,10 @@ def _flat(project: Project, sdk: Sdk) -> dict[str, bytes]:
     files |= copied((Sources("sdk", own),))
     files = {RENAMED.get(name, name): _renamed(data) for name, data in files.items()}
     beside: dict[str, bytes] = {}
-    if sdk.model_address is not None:
+    if external is not None:
+        name = external.apart.file_name
+        beside[name] = project.files[name]
+    elif sdk.model_address is not None:
         del files["model.c"]
         beside["model.bin"] = project.model
     return {f"{FOLDER}/{name}": data for name, data in files.items()} | beside

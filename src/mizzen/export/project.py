@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mizzen.artifact.batching import batch_of
 from mizzen.boards import Board, Role, Sdk, board_header, linker_script, sdk_header
 from mizzen.diagnostics import Diagnostic, MizzenError, fail
+from mizzen.export.external import External
 from mizzen.export.memory_mode import mode_on, require_mode_of_software
 from mizzen.package.firmware import NO_EXAMPLE, Example, Surroundings
 
@@ -53,6 +54,7 @@ class Request:
     made         an example where there are no `inputs`, left out if the board has no room for it
     checkouts    folders of others' sources, by the variable of make: `checked` ones
     bare_metal   a firmware of its own, even where the board has a vendor's software
+    external     what of the network is a file apart from the firmware; None to link it all
     """
 
     board: Board
@@ -61,6 +63,7 @@ class Request:
     made: Sequence[Array] = ()
     checkouts: Mapping[str, str] | None = None
     bare_metal: bool = False
+    external: External | None = None
 
     @property
     def sdk(self) -> Sdk | None:

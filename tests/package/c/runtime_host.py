@@ -21,7 +21,7 @@ from mizzen.targets.ethos_u.machine.program import Program
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
-CORE = ("mizzen.c", "arguments.c", "cache.c", "status_text.c")
+CORE = ("mizzen.c", "arguments.c", "cache.c", "file.c", "status_text.c")
 HOST = Path(__file__).parent / "host" / "host.c"
 
 

@@ -31,7 +31,7 @@ SOURCES = (
     Sources("board", ("*.c", "*.h"), "board/"),
 )
 
-RUNTIME = ("mizzen.c", "arguments.c", "cache.c", "status_text.c")
+RUNTIME = ("mizzen.c", "arguments.c", "cache.c", "file.c", "status_text.c")
 """Of the C runtime, besides its kernels and its NPU."""
 
 MACHINE = """\

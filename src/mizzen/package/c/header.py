@@ -9,6 +9,7 @@ from enum import IntEnum
 from mizzen.package.c.layout import (
     ALIGNMENT_BYTES,
     ENUMS,
+    FILE_MAGIC,
     MAGIC,
     MAX_RANK,
     NONE,
@@ -32,6 +33,7 @@ HEAD = """\
 NUMBERS = {
     "MZ_FORMAT_MAGIC": MAGIC,
     "MZ_FORMAT_VERSION": VERSION,
+    "MZ_FILE_MAGIC": FILE_MAGIC,
     "MZ_FORMAT_ALIGNMENT": ALIGNMENT_BYTES,
     "MZ_MAX_RANK": MAX_RANK,
     "MZ_NONE": NONE,

@@ -15,7 +15,9 @@ import numpy as np
 from mizzen.diagnostics import fail
 
 MAGIC = int.from_bytes(b"MZN1", "little")
-VERSION = 1
+VERSION = 2
+
+FILE_MAGIC = int.from_bytes(b"MZF1", "little")
 
 ALIGNMENT_BYTES = 16
 """Of everything that the NPU or a kernel reads in place."""
@@ -228,6 +230,16 @@ HEADER = row(
     input_count="inputs",
     outputs="pool: tensors that are taken, one word each",
     output_count="outputs",
+    constants_at="bytes to weights and constants, which may lie apart",
+    program="CRC-32 of all before them, this word 0: what they are for",
+)
+FILE = row(
+    "file",
+    "The first bytes of a file that lies apart from the firmware",
+    magic="MZF1",
+    bytes="of the file",
+    of="what its contents are for: header.program, or MODEL_INTERFACE",
+    crc="CRC-32 of these words before, and of the contents after",
 )
 TENSOR = row(
     "tensor",
@@ -292,7 +304,7 @@ KERNEL = row(
     id="mz_kernel.id: FNV-1a of its name",
 )
 
-ROWS = (HEADER, TENSOR, STEP, NPU_CALL, KERNEL_CALL, ARGUMENT, STATE, KERNEL)
+ROWS = (HEADER, FILE, TENSOR, STEP, NPU_CALL, KERNEL_CALL, ARGUMENT, STATE, KERNEL)
 
 TABLES: Mapping[str, Row] = {
     "tensors": TENSOR,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -58,17 +59,30 @@ def encode(program: DeviceProgram, npu: tuple[int, int] | None) -> bytes:
     return _Writer(program, npu).container()
 
 
+class _Blocks:
+    """Bytes that are used in place, aligned, one after the other."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def add(self, block: bytes) -> int:
+        """Put bytes behind the others; return where they start among them."""
+        at = len(self.data)
+        self.data += block + bytes(aligned(len(block)) - len(block))
+        return at
+
+
 class _Writer:
     def __init__(self, program: DeviceProgram, npu: tuple[int, int] | None) -> None:
         self._program = program
         self._npu = npu
         self._plan: MemoryPlan = plan(program)
         self._pool: list[int] = []
-        self._blocks: list[tuple[int, bytes]] = []
-        self._end = 0
+        self._streams = _Blocks()
+        self._constants = _Blocks()
 
     def container(self) -> bytes:
-        """Return it: header, tables, pool, and what is used in place, in this order."""
+        """Return it: header, tables, pool, streams, and what is only read, in this order."""
         program = self._program
         of_npu = sum(isinstance(call, NpuCall) for call in program.calls)
         counts = {
@@ -80,13 +94,12 @@ class _Writer:
             "kernels": len(self._kernels),
         }
         starts = self._starts(counts)
-        self._end = aligned(starts["pool"])
         inputs, outputs = self._words(program.inputs), self._words(program.outputs)
         tables = self._rows()
         return self._joined(starts, counts, tables, inputs, outputs)
 
     def _starts(self, counts: Mapping[str, int]) -> dict[str, int]:
-        """Return where each table starts; places of blocks count from the end of the last."""
+        """Return where each table starts."""
         starts: dict[str, int] = {}
         at = HEADER.size_bytes
         for name, table in TABLES.items():
@@ -112,7 +125,7 @@ class _Writer:
             "kernel_calls": [(KERNEL_CALL, self._kernel_call(call)) for call in kernels],
             "states": [
                 (STATE, {"read": state.read, "write": state.write,
-                         "initial_at": self._block(
+                         "initial_at": self._constants.add(
                              _bytes(state.initial, program.tensors[state.read]))})
                 for state in in_order(program)
             ],
@@ -128,9 +141,9 @@ class _Writer:
         outputs: int,
     ) -> bytes:
         """Lay everything out, now that the pool's length, and so the place of blocks, is known."""
-        base = aligned(starts["pool"] + WORD_BYTES * len(self._pool))
-        total = base + self._end - aligned(starts["pool"])
-        moved = base - aligned(starts["pool"])
+        streams_at = aligned(starts["pool"] + WORD_BYTES * len(self._pool))
+        constants_at = streams_at + len(self._streams.data)
+        total = constants_at + len(self._constants.data)
         config, identity = (0, 0) if self._npu is None else self._npu
         header = {
             "magic": MAGIC,
@@ -149,19 +162,19 @@ class _Writer:
             "output_count": len(self._program.outputs),
             "pool_at": starts["pool"],
             "pool_count": len(self._pool),
+            "constants_at": constants_at,
+            "program": 0,
         }  # fmt: skip
         for name, count in counts.items():
             header |= {f"{name}_count": count, f"{name}_at": starts[name]}
         packed = bytearray(HEADER.pack(header))
         for name in TABLES:
             for table, values in tables[name]:
-                packed += table.pack(_moved(table, values, moved))
+                packed += table.pack(_moved(table, values, streams_at, constants_at))
         packed += np.array(self._pool, "<u4").tobytes()
-        for at, block in self._blocks:
-            packed += bytes(at + moved - len(packed))
-            packed += block
-        packed += bytes(total - len(packed))
-        return bytes(packed)
+        packed += bytes(streams_at - len(packed)) + self._streams.data
+        packed[: HEADER.size_bytes] = HEADER.pack({**header, "program": zlib.crc32(packed)})
+        return bytes(packed + self._constants.data)
 
     def _words(self, words: Iterable[int]) -> int:
         """Put words into the pool; return where they are."""
@@ -171,13 +184,6 @@ class _Writer:
                 raise fail("E460", f"a word of a container must fit 32 bits, and is {word}")
         at = len(self._pool)
         self._pool += listed
-        return at
-
-    def _block(self, data: bytes) -> int:
-        """Put bytes after the pool, aligned; return where they are, were the pool empty."""
-        at = self._end
-        self._blocks.append((at, data))
-        self._end = aligned(at + len(data))
         return at
 
     def _tensor(self, index: int) -> dict[str, int]:
@@ -190,7 +196,7 @@ class _Writer:
                 f"{MAX_RANK} extents, and {tensor.name!r} is {tensor.dtype}{list(tensor.shape)}",
             )
         if tensor.data is not None:
-            place, at = Place.CONTAINER, self._block(_bytes(tensor.data, tensor))
+            place, at = Place.CONTAINER, self._constants.add(_bytes(tensor.data, tensor))
         else:
             place, at = Place.ARENA, self._plan.tensors.get(index, 0)
         scales = [int(word) for word in np.array(tensor.scales, "<f4").view("<u4")]
@@ -221,9 +227,9 @@ class _Writer:
         ins = self._copies(scratch, (*call.inputs, *call.states))
         outs = self._copies(scratch, (*call.outputs, *call.states))
         return {
-            "payload_at": self._block(call.payload),
+            "payload_at": self._streams.add(call.payload),
             "payload_bytes": len(call.payload),
-            "weights_at": self._block(call.read_only),
+            "weights_at": self._constants.add(call.read_only),
             "weights_bytes": len(call.read_only),
             "scratch_at": scratch,
             "scratch_bytes": call.scratch_bytes,
@@ -288,18 +294,20 @@ def number_words(number: object) -> tuple[int, int]:
             )
 
 
-def _moved(table: Row, values: Mapping[str, int], moved: int) -> Mapping[str, int]:
+def _moved(
+    table: Row, values: Mapping[str, int], streams_at: int, constants_at: int
+) -> Mapping[str, int]:
     """Return a row whose places of blocks count from the container's start."""
     match table.name:
         case "tensor" if values["place"] == Place.CONTAINER:
-            return {**values, "at": values["at"] + moved}
+            starts = {"at": constants_at}
         case "npu_call":
-            names = ("payload_at", "weights_at")
+            starts = {"payload_at": streams_at, "weights_at": constants_at}
         case "state":
-            names = ("initial_at",)
+            starts = {"initial_at": constants_at}
         case _:
             return values
-    return {**values, **{name: values[name] + moved for name in names}}
+    return {**values, **{name: values[name] + start for name, start in starts.items()}}
 
 
 def _bytes(data: np.ndarray[tuple[int, ...], np.dtype[np.generic]], tensor: DeviceTensor) -> bytes:
