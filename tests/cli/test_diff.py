@@ -61,6 +61,9 @@ def test_the_document_has_what_must_be_sent(pair: tuple[Path, Path, Path], run: 
     )  # fmt: skip
     (part,) = [part for part in document["parts"] if part["part"] == "constants"]
     assert document["send_bytes"] == sum(end - start for start, end in part["ranges"])
+    digests = [mizzen.load(path).manifest for path in (old, new)]
+    assert document["manifests"] == [each and each.file_sha256 for each in digests]
+    assert len(set(document["manifests"])) == 2
     assert [layer["changes"] for layer in document["layers"]] == [["weights"]]
 
 

@@ -29,6 +29,7 @@ NEEDS = {
     "measure-on-your-board.md": ("arm-none-eabi-gcc", "make"),
     "mesh-element-in-c.md": ("arm-none-eabi-gcc", "make"),
     "verify-and-sign.md": ("openssl",),
+    "update-the-model.md": ("arm-none-eabi-gcc", "make"),
 }
 """Tools that the commands of a page call and that Mizzen does not bring."""
 ON_PYTORCH = {

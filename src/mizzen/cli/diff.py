@@ -17,6 +17,7 @@ from mizzen.cli.layout import count, fields, named_table, paragraph, table
 from mizzen.escaping import one_line
 
 if TYPE_CHECKING:
+    from mizzen.artifact.artifact import Artifact
     from mizzen.report.difference import Difference, Held, LayerChange
 
 SUMMARY = "what changed between two artifacts; is it a model-only update"
@@ -60,11 +61,21 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     allowed = Update.NOTHING if options.allow is None else Update(options.allow)
     names = options.before, options.now
     return Answer(
-        {"old": options.before, "new": options.now, **found.as_dict()},
+        {
+            "old": options.before,
+            "new": options.now,
+            "manifests": [_digest(artifact) for artifact in (before, now)],
+            **found.as_dict(),
+        },
         difference_text(found, names, width=console.table_width),
         failures=tuple(failures_of(found, allowed, names)),
         diagnostics=(*before.doubts, *now.doubts, *notes_of(found)),
     )
+
+
+def _digest(artifact: Artifact) -> str | None:
+    """Return the digest of an artifact that its manifest has, which says nothing of a change."""
+    return None if artifact.manifest is None else artifact.manifest.file_sha256
 
 
 def difference_text(found: Difference, names: tuple[str, str], *, width: int) -> str:
@@ -95,6 +106,9 @@ def _head(found: Difference) -> Iterator[tuple[str, str]]:
         case Update.CONSTANTS:
             yield "update", "model-only: the program is the same, and only constants differ"
             yield "to send", f"{found.send_bytes:,} bytes in {count(runs, 'range')}"
+            for file in found.of("file"):
+                told = f"{file.sent_bytes:,} bytes in {count(len(file.ranges), 'range')}"
+                yield "of the file", f"{told}, its manifest among them"
         case Update.MODEL:
             yield "update", "the whole model; the firmware may stay"
         case Update.SCALES:

@@ -27,6 +27,7 @@ class Net:
     zeros    of the first layer's weights, which makes their code shorter
     width    of what is between the layers
     scale    of the output
+    said     what the file says of itself
     on_cpu   an operator that only the processor has, at the end
     """
 
@@ -35,12 +36,13 @@ class Net:
     width: int = 16
     scale: float = 0.5
     name: str = "scores"
+    said: str = "pair"
     on_cpu: bool = False
     accelerator: str = "ethos-u55-128"
 
     def network(self) -> bytes:
         rng = np.random.default_rng(7)
-        net = NetworkBuilder("pair")
+        net = NetworkBuilder(self.said)
         x = net.tensor("x", (1, 32), "int8", 0.5, 3)
         first = rng.integers(-127, 128, (self.width, 32)).astype(np.int8)
         first.ravel()[: self.zeros] = 0
@@ -90,6 +92,14 @@ def test_a_network_is_the_same_as_itself() -> None:
     assert not found.layers
     assert not found.send_bytes
     assert not list(failures_of(found, Update.NOTHING, NAMES))
+
+
+def test_what_a_file_says_of_itself_is_no_difference() -> None:
+    other = replace(PLAIN, said="another description, and a longer one")
+    found = between(PLAIN, other)
+    assert made(other).data != made(PLAIN).data
+    assert found.is_same
+    assert not found.send_bytes
 
 
 def test_other_biases_are_a_model_only_update() -> None:

@@ -71,6 +71,7 @@ def _run(command: Sequence[str]) -> None:
 class Host:
     """A container that is open in the host program.
 
+    file    what lies apart from it; None where it is whole
     status  of mz_open, then of the last mz_invoke; `step` is where it came from
     """
 
@@ -78,22 +79,27 @@ class Host:
     container: bytes
     arena_bytes: int | None = None
     fast_bytes: int | None = None
+    file: bytes | None = None
     status: int = field(init=False)
     step: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.open(decode(self.container).header)
+        header = decode(self.container).header
+        if self.file is not None:
+            self.container = self.container[: header["constants_at"]]
+        self.open(header)
 
     def open(self, header: Mapping[str, int]) -> None:
         """Start the program, with memory as a header asks for it."""
         self.process = subprocess.Popen(
-            [self.program, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            [self.program, "serve" if self.file is None else "apart"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         arena = header["arena_bytes"] if self.arena_bytes is None else self.arena_bytes
         fast = header["fast_bytes"] if self.fast_bytes is None else self.fast_bytes
-        self._send(len(self.container), arena, fast)
-        self._stdin.write(self.container)
+        apart = () if self.file is None else (len(self.file),)
+        self._send(len(self.container), arena, fast, *apart)
+        self._stdin.write(self.container + (self.file or b""))
         self._stdin.flush()
         self._simulators: dict[bytes, Simulator] = {}
         self.status, self.step = self._word(), self._word()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -7,11 +8,12 @@ import pytest
 
 from mizzen.diagnostics import MizzenError
 from mizzen.package.c import encode
+from mizzen.package.c.apart import constants_apart, model_apart
 from mizzen.package.c.header import FILE_NAME, format_header
-from mizzen.package.c.layout import ROWS, ArgumentKind, ElementType, Place, kernel_id
+from mizzen.package.c.layout import FILE, ROWS, ArgumentKind, ElementType, Place, kernel_id
 from mizzen.package.c.reader import decode
 from mizzen.package.c.writer import number_words
-from mizzen.package.device import DeviceProgram, DeviceTensor, State
+from mizzen.package.device import DeviceProgram, DeviceTensor, NpuCall, State
 from mizzen.package.firmware import firmware_folder
 
 from .programs import CONFIG, IDENTITY, PAYLOAD, on_npu, quantizing
@@ -142,3 +144,39 @@ def test_states_in_a_circle_are_refused() -> None:
 def test_a_short_container_is_no_container(keep: int) -> None:
     with pytest.raises(MizzenError, match="E461"):
         decode(encode(quantizing(), None)[:keep])
+
+
+def with_weights(read_only: bytes) -> DeviceProgram:
+    """The program with one NPU call, whose weights are others."""
+    whole = on_npu()
+    calls = [replace(call, read_only=read_only) if isinstance(call, NpuCall) else call
+             for call in whole.calls]  # fmt: skip
+    return replace(whole, calls=tuple(calls))
+
+
+def test_only_constants_come_after_their_start() -> None:
+    one, other, longer = (
+        encode(with_weights(weights), (CONFIG, IDENTITY))
+        for weights in (bytes(40), bytes(range(40)), bytes(60))
+    )
+    apart = [constants_apart(container) for container in (one, other, longer)]
+    assert apart[0].linked == apart[1].linked
+    assert apart[0].of == apart[1].of != apart[2].of
+    assert apart[0].file != apart[1].file
+    assert apart[0].linked + apart[0].file[FILE.size_bytes :] == one
+
+
+def test_a_file_says_what_it_is_for_and_has_its_checksum() -> None:
+    container = encode(on_npu(), (CONFIG, IDENTITY))
+    for split in (constants_apart(container), model_apart(container)):
+        head = FILE.unpack(split.file, 0)
+        assert (head["bytes"], head["of"]) == (len(split.file), split.of)
+        covered = split.file[: FILE.size_bytes - 4] + split.file[FILE.size_bytes :]
+        assert head["crc"] == zlib.crc32(covered)
+    assert model_apart(container).file[FILE.size_bytes :] == container
+
+
+def test_a_model_is_for_an_interface_whatever_is_between() -> None:
+    one, other = (encode(with_weights(bytes(size)), (CONFIG, IDENTITY)) for size in (40, 80))
+    assert model_apart(one).of == model_apart(other).of
+    assert model_apart(one).of != model_apart(encode(quantizing(), None)).of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ import pytest
 import mizzen
 from mizzen.export import c_container
 from mizzen.package.c import encode
+from mizzen.package.c.apart import constants_apart
 from mizzen.package.c.reader import decode
+from mizzen.package.device import DeviceProgram
 from mizzen.package.firmware import firmware_folder
 
 from .programs import CONFIG, IDENTITY, on_npu, quantizing
@@ -20,6 +23,7 @@ from .runtime_host import WARNINGS, Host, built, fuzz, require
 
 CONTAINER = encode(quantizing(), None)
 FORMAT, DAMAGED, MEMORY, KERNEL, ARGUMENT, OTHER_NPU, NPU = 1, 2, 3, 4, 5, 6, 7
+OTHER_FILE, CHECKSUM = 10, 11
 
 
 @pytest.fixture(scope="module", params=["gcc", "clang"])
@@ -46,6 +50,50 @@ def test_memory_must_suffice(program: Path) -> None:
     held = encode(on_npu(), (CONFIG, IDENTITY))
     with Host(program, held, fast_bytes=31) as host:
         assert host.status == MEMORY
+
+
+def halved(constant: float) -> DeviceProgram:
+    """The program that quantises, with another constant."""
+    whole = quantizing()
+    tensors = [
+        replace(tensor, data=np.array([constant], np.float32)) if tensor.name == "scale" else tensor
+        for tensor in whole.tensors
+    ]
+    return replace(whole, tensors=tuple(tensors))
+
+
+def test_constants_apart_give_what_the_whole_gives(program: Path) -> None:
+    x = np.array([[-100, -0.25, 0.25], [0.5, 3, 100]], np.float32)
+    other = encode(halved(4.0), None)
+    for container in (CONTAINER, other):
+        with (
+            Host(program, container) as whole,
+            Host(program, CONTAINER, file=constants_apart(container).file) as apart,
+        ):
+            assert apart.status == 0
+            assert apart.run(x) == whole.run(x)
+            assert apart.run(x) == whole.run(x)
+
+
+def test_constants_of_another_program_are_refused(program: Path) -> None:
+    held = encode(on_npu(), (CONFIG, IDENTITY))
+    with Host(program, CONTAINER, file=constants_apart(held).file) as host:
+        assert host.status == OTHER_FILE
+    with Host(program, CONTAINER, file=b"") as host:
+        assert host.status == FORMAT
+
+
+def test_a_damaged_file_of_constants_is_refused(program: Path) -> None:
+    file = constants_apart(CONTAINER).file
+    came: set[int] = set()
+    for at in range(0, 8 * len(file), 37):
+        damaged = bytearray(file)
+        damaged[at // 8] ^= 1 << at % 8
+        with Host(program, CONTAINER, file=bytes(damaged)) as host:
+            came.add(host.status)
+    with Host(program, CONTAINER, file=file[:-1]) as host:
+        came.add(host.status)
+    assert came == {FORMAT, DAMAGED, OTHER_FILE, CHECKSUM}
 
 
 def changed(name: str, value: int, data: bytes = CONTAINER) -> bytes:

@@ -1,6 +1,7 @@
 /* The runtime as a program of the host, whose NPU is whoever holds the other ends of its pipes.
  *
  * host serve       containers and inputs come over the standard input, outputs go back
+ * host apart       likewise, with the constants in a file that comes after the container's program
  * host fuzz N      a container comes, is damaged N times, opened and executed each time
  *
  * Numbers are 32 bits, little-endian. */
@@ -124,7 +125,7 @@ static void answer(const mz_context *context, mz_status status)
     fflush(stdout);
 }
 
-static int serve(void)
+static int serve(int is_apart)
 {
     static mz_npu npu;
     mz_context context;
@@ -135,6 +136,8 @@ static int serve(void)
     const uint32_t fast_bytes = receive_word();
     uint8_t *arena = exactly(arena_bytes);
     uint8_t *fast = exactly(fast_bytes);
+    const uint32_t file_bytes = is_apart ? receive_word() : 0;
+    uint8_t *file = exactly(file_bytes);
     mz_status status;
     uint32_t word;
     uint32_t i;
@@ -142,8 +145,11 @@ static int serve(void)
     memset(arena, 0xa5, arena_bytes);
     memset(fast, 0xa5, fast_bytes);
     receive(container, bytes);
-    status = mz_open(&context, container, bytes, arena, arena_bytes, fast, fast_bytes, mz_kernels,
-                     &npu);
+    receive(file, file_bytes);
+    status = is_apart ? mz_open_apart(&context, container, bytes, file, file_bytes, arena,
+                                      arena_bytes, fast, fast_bytes, mz_kernels, &npu)
+                      : mz_open(&context, container, bytes, arena, arena_bytes, fast, fast_bytes,
+                                mz_kernels, &npu);
     send_word((uint32_t)status);
     send_word(context.step);
     fflush(stdout);
@@ -158,6 +164,7 @@ static int serve(void)
         answer(&context, mz_invoke(&context));
     }
     free(container);
+    free(file);
     free(arena);
     free(fast);
     return 0;
@@ -251,5 +258,5 @@ int main(int count, char **arguments)
     if (count == 3 && strcmp(arguments[1], "fuzz") == 0) {
         return fuzz((uint32_t)atoi(arguments[2]));
     }
-    return serve();
+    return serve(count == 2 && strcmp(arguments[1], "apart") == 0);
 }
