@@ -27,7 +27,7 @@ from mizzen.package.executorch.reading import (
     PteTensor,
     Value,
 )
-from mizzen.package.executorch.writing import DELEGATE
+from mizzen.package.executorch.vela_bin import BACKENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _of_executorch(program: PteProgram, name: str) -> Loads:
     delegates = {
         f"NPU operator {place}": vela_bin.read(delegate.payload, name, program.named)
         for place, delegate in enumerate(program.delegates)
-        if delegate.backend == DELEGATE
+        if delegate.backend in BACKENDS
     }
     tensors = {
         f"value {place} {value.name}".rstrip(): value.data.tobytes()

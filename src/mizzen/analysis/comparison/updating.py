@@ -35,6 +35,8 @@ SHOWN = 3
 NUMBERS = frozenset({SETTINGS, "multipliers", "shifts", "table"})
 """What of an operation's constants follows from scales and zero points."""
 
+NOTHING: Mapping[str, Array] = {}
+
 FIELDS = ("accelerator", "memory_mode")
 """What of a configuration the firmware is built for."""
 
@@ -330,8 +332,8 @@ def _facts(artifact: Artifact, version: Version) -> Mapping[str, _Facts]:
         layer = gathered.get(index, _Gathered())
         layer.shapes.append(operation.shape)
         command = None if origin is None else origin.command
-        held = {} if command is None else constants.get(operation.step, {}).get(4 * command, {})
-        layer.add(operation.name, held)
+        of_step = constants.get(operation.step, {})
+        layer.add(operation.name, NOTHING if command is None else of_step.get(4 * command, NOTHING))
     for index, contents in _on_cpu(artifact).items():
         gathered.get(index, _Gathered()).weights.append(contents)
     known = {} if report is None else {each.index: each.shape for each in report.placements}
