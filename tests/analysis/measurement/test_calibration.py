@@ -63,6 +63,15 @@ def test_counts_of_parts_tell_which_memory_is_slow(found: Calibration) -> None:
     rate = told[Memory.OFF_CHIP_FLASH, Quantity.RATE]
     assert rate.value == pytest.approx(FLASH_RATE, rel=rate.error - 1)
     assert rate.error < 1.1
+    for (
+        each
+    ) in told.values():  # two errors: the flash's latency is not known, and another stands for it
+        truth = {Quantity.RATE: FLASH_RATE, Quantity.LATENCY: FLASH_LATENCY}[
+            each.parameter.quantity
+        ]
+        if each.parameter.memory is Memory.SRAM:
+            truth = each.parameter.before
+        assert truth / each.error**2 < each.value < truth * each.error**2
     assert (Memory.SRAM, Quantity.RATE) not in told
     assert mean_error(found.fit.after) < 0.01 < mean_error(found.fit.before)
     assert not found.failures

@@ -242,6 +242,9 @@ class _Search:
                 break
             free.remove(loose)
             values[loose] = self.known[loose].before
+        # What is left as it was may be otherwise all the same, and another number stands for it.
+        beside = self._errors(values, range(len(values)))
+        errors = [max(pair) for pair in zip(errors, beside, strict=True)]
         return tuple(
             Fitted(parameter, value, _factor(error), place in free)
             for place, (parameter, value, error) in enumerate(
