@@ -111,6 +111,10 @@ QUICK: dict[str, Case] = {
         {"times": (1, 1), "time_known_worst": (0.0, 0.15), "energy_fitted": (0.0, 0.15)},
     ),
     "calibration": Case("--rows FVP --json", {"fit_worst": (0.0, 0.05)}, (KWS,)),
+    "parts": Case(
+        f"digits --on {U55} --generator own --json",
+        {"sum_over_whole": (1.0, 1.5), "unequal": NONE, "parts": (7, 7)},
+    ),
     "vela_forms": Case("--smallest --json", {"cells": (3, 3), "equal": (3, 3)}),
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NEEDS = {
     "deploy-c.md": ("arm-none-eabi-gcc", "make"),
     "measure-on-your-board.md": ("arm-none-eabi-gcc", "make"),
+    "measure-layers.md": ("arm-none-eabi-gcc", "make"),
     "mesh-element-in-c.md": ("arm-none-eabi-gcc", "make"),
     "verify-and-sign.md": ("openssl",),
     "update-the-model.md": ("arm-none-eabi-gcc", "make"),

@@ -82,7 +82,8 @@ def _text(made: Instrumented, console: Console) -> str:
         f"  {count(len(made.parts), 'part')}: {made.cycles:,} cycles; whole: "
         f"{made.whole_cycles:,}; added by cutting: {more:,}{share}"
     )
-    return f"Parts (cycles are estimates)\n{shown}\n{sums}"
+    same = f"  outputs equal those of the whole: {count(made.inferences, 'inference')}"
+    return f"Parts (cycles are estimates)\n{shown}\n{sums}\n{same}"
 
 
 def _layer(origin: Origin) -> str:

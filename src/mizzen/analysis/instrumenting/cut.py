@@ -15,7 +15,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.forms import TFLITE, own_ending
 from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import artifact_of
-from mizzen.artifact.sealing import sealed, unsealed
+from mizzen.artifact.sealing import unsealed
 from mizzen.artifact.steps import NpuStep, is_npu, read_network
 from mizzen.compiler.report import with_time
 from mizzen.diagnostics import Diagnostic, Origin, Severity, fail
@@ -85,7 +85,8 @@ def instrument(artifact: Artifact) -> Instrumented:
     """Return an artifact whose NPU operators are cut wherever they may be.
 
     Its inputs, outputs, constants and addresses are those of the artifact; each part is an NPU
-    operator. Every part of its subgraphs but the main one stays whole (W355).
+    operator. It has no manifest: that of the artifact is of other bytes, and its proof of the whole
+    stream. What other subgraphs have on the NPU stays whole (W355).
 
     Raises E310 for what is no TFLite file, E311 where nothing is on an Ethos-U, E312 for inputs and
     outputs in regions of their own; E313 and E314 if what comes out is not the same.
@@ -145,8 +146,6 @@ def _made(
         for index, cut in zip(operators, parts, strict=True)
     }
     data = cut_operators(model.record, payloads, ETHOS_U.memory_inputs)
-    if artifact.manifest is not None:
-        data = sealed(data, artifact.name, artifact.manifest.facts)
     stem = PurePath(artifact.name).stem
     origins = [part.program.origins for cut in parts for part in cut]
     report = artifact.report
