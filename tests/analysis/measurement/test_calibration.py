@@ -63,14 +63,10 @@ def test_counts_of_parts_tell_which_memory_is_slow(found: Calibration) -> None:
     rate = told[Memory.OFF_CHIP_FLASH, Quantity.RATE]
     assert rate.value == pytest.approx(FLASH_RATE, rel=rate.error - 1)
     assert rate.error < 1.1
-    for (
-        each
-    ) in told.values():  # two errors: the flash's latency is not known, and another stands for it
-        truth = {Quantity.RATE: FLASH_RATE, Quantity.LATENCY: FLASH_LATENCY}[
-            each.parameter.quantity
-        ]
-        if each.parameter.memory is Memory.SRAM:
-            truth = each.parameter.before
+    truths = {Quantity.RATE: FLASH_RATE, Quantity.LATENCY: FLASH_LATENCY}
+    for each in told.values():  # within two errors, as one number stands for another
+        known = each.parameter
+        truth = known.before if known.memory is Memory.SRAM else truths[known.quantity]
         assert truth / each.error**2 < each.value < truth * each.error**2
     assert (Memory.SRAM, Quantity.RATE) not in told
     assert mean_error(found.fit.after) < 0.01 < mean_error(found.fit.before)

@@ -29,13 +29,11 @@ from mizzen.targets.ethos_u.machine.config import EthosUConfiguration, Memory
 Floats = npt.NDArray[np.float64]
 
 MODEL_ERROR = 0.038
-"""Mean of |log| of the model over counts of Arm's, memories known. Ref: docs/explanation/timing.md.
-
-"""
+"""Mean of |log| of the model over Arm's counts, memories known. Ref: docs/explanation/timing.md."""
 START_CYCLES = 358.0
 """What a start of the NPU takes besides its stream, at least as seen.
 
-Ref: Arm ML Embedded Evaluation Kit, docs/use_cases/kws.md, NPU IDLE.
+Ref: Arm ML Embedded Evaluation Kit, log of the use case of keyword spotting, NPU IDLE.
 """
 PRIOR = math.log(8)
 """How far a number may well be from what the system configuration says, as a logarithm."""
