@@ -169,8 +169,9 @@ def _candidates(data: bytes) -> list[tuple[Kind, int]]:
 def _size(kind: Kind, data: bytes, start: int) -> int:
     """Return how long the network is that starts there. Raises as its reader."""
     if kind is Kind.STREAM:
-        size = driver.size_of(memoryview(data)[start:])
-        accelerator_of(driver.parse(data[start : start + size]).hardware)
+        seen = memoryview(data)[start:]
+        size = driver.size_of(seen)
+        accelerator_of(driver.parse(seen[:size]).hardware)
         return size
     rest = data[start:]
     if kind is Kind.PTE:

@@ -196,7 +196,7 @@ class Payload:
     form: PayloadForm = PayloadForm.COP1
 
 
-def parse(payload: bytes | npt.NDArray[np.uint8]) -> Payload:
+def parse(payload: bytes | memoryview | npt.NDArray[np.uint8]) -> Payload:
     """Read a driver payload, without copying the command stream.
 
     E520 to E525 say what the driver would refuse: a size that is not a multiple of 4, another
