@@ -43,15 +43,32 @@ def first_difference(
 
     network  the model's file, `.tflite` or `.tosa`, or its truth where several are asked for
     inputs   `[N, *shape]` each, in the network's order; None for `count` that are made of `seed`
-    right    an artifact of the same network that is known to be right: what its operations write
-             is known then, too, and tells apart those inside of an operator
+    right    an artifact of the same network that is right: what its operations write is known then,
+             too. None to compile the network where its own tensors leave open which operation it
+             is, inside of a SOFTMAX for one
 
-    Raises what reading the network does, and E831 for an artifact that takes something else.
+    Raises what reading the network does, E831 for an artifact that takes something else, E832 for a
+    file of another kind.
     """
     truth = network if isinstance(network, Truth) else truth_of(network)
-    arrays = truth.stimuli(count, seed) if inputs is None else list(inputs)
-    values = truth.values(arrays)
+    values = truth.values(truth.stimuli(count, seed) if inputs is None else list(inputs))
     library = Library(list(truth.references(values)))
+    if right is not None:
+        return _found(artifact, truth, values, library, right)
+    found = _found(artifact, truth, values, library, None)
+    if found is None or found.tensor:
+        return found
+    compiled = truth.compiled(artifact.accelerator)
+    return found if compiled is None else _found(artifact, truth, values, library, compiled)
+
+
+def _found(
+    artifact: Artifact,
+    truth: Truth,
+    values: Mapping[int, Array],
+    library: Library,
+    right: Artifact | None,
+) -> FirstDifference | None:
     beside: Mapping[int, Execution] = {}
     if right is not None:
         beside, _, _ = _execute(right, truth, values, library)
@@ -63,6 +80,24 @@ def first_difference(
         found = _first(step, execution, beside.get(step), library, _origins(right, step))
         if found is not None:
             return found
+    return _elsewhere(artifact, truth, values, library, executions)
+
+
+def _elsewhere(
+    artifact: Artifact,
+    truth: Truth,
+    values: Mapping[int, Array],
+    library: Library,
+    executions: Mapping[int, Execution],
+) -> FirstDifference | None:
+    """Return the operation that writes an output where none is: the stream names no such place."""
+    missing = set(truth.outputs) - set(truth.outputs_of(artifact).values())
+    lost = [values[key] for key in missing]
+    for step, execution in sorted(executions.items()):
+        told = Telling(step, library, execution, {})
+        for executed in reversed(execution.operations):
+            if any(part.reference.array is array for part in executed.parts for array in lost):
+                return told.accused(Accused(executed, Evidence.PLACE))
     return None
 
 

@@ -22,6 +22,10 @@ END = -1
 """Index of the end of a program, which takes its outputs."""
 
 
+NOT_READ = "the operation"
+"""Stands for the name of an operation whose settings cannot be read to their end."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Executed:
     """An operation, and what it wrote.
@@ -43,6 +47,11 @@ class Executed:
     def is_known(self) -> bool:
         """Whether it wrote what is in the network."""
         return bool(self.parts)
+
+    @property
+    def tells(self) -> bool:
+        """Whether what it wrote can only come of what is right: it is known, and no constant."""
+        return self.is_known and self.map is not None and bool((self.map != self.map.flat[0]).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,15 +190,14 @@ def _cut(step: NpuStep, program: Any) -> NpuStep:
 
 
 def _stop(step: NpuStep, fault: Diagnostic) -> Stop | None:
-    """Return the operation that a fault names."""
+    """Return the operation that a fault names; of a setting, the one after it."""
     word = None if fault.origin is None else fault.origin.command
     if word is None:
         return None
     commands = [each for each in step.view.listing.lines if each.is_operation]
-    for index, each in enumerate(commands):
-        if each.offset_words == word:
-            return Stop(index, 4 * word, each.name, fault)
-    return None
+    index = sum(each.offset_words < word for each in commands)
+    at = [each.name for each in commands if each.offset_words == word]
+    return Stop(index, 4 * word, at[0] if at else NOT_READ, fault)
 
 
 def _input(array: Array, library: Library) -> Part | None:

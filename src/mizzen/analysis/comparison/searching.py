@@ -30,11 +30,11 @@ class Search:
     def accused(self) -> Accused | None:
         """Return the operation that is wrong; None if only what stops the stream is."""
         suspects = self._suspects()
-        fitting = [each for each in suspects if self._fits(each)]
         if self._execution.stopped is not None and not self._is_complete:
-            suspects = fitting
+            suspects = [each for each in suspects if self._fits(each)]
         if suspects:
-            return self._trial.guilty((fitting or suspects)[0])
+            near = [each for each in suspects if self._is_near(each)]
+            return self._trial.guilty((near or suspects)[0])
         if self._execution.stopped is not None:
             return None
         for read in self._reads.of(END):
@@ -63,22 +63,27 @@ class Search:
             if each.map is not None and not each.is_known
         }
         cleared = self._cleared(unknown)
-        wrong = {index: each for index, each in unknown.items() if index not in cleared}
-        return [
-            each
-            for index, each in wrong.items()
-            if not any(maker in wrong for maker in self._reads.dependent[index])
-        ]
+        first: list[Executed] = []
+        spoilt = set[int]()
+        for each in self._execution.operations:
+            is_wrong = each.index in unknown and each.index not in cleared
+            if not self._reads.dependent[each.index].isdisjoint(spoilt):
+                if is_wrong or not each.tells:
+                    spoilt.add(each.index)
+            elif is_wrong:
+                first.append(each)
+                spoilt.add(each.index)
+        return first
 
     def _cleared(self, unknown: Mapping[int, Executed]) -> set[int]:
         """Return those that something which is right was computed from.
 
         What has most of a tensor is that tensor, and wrong, if only some that take it are right.
         """
-        cleared = set[int]()
+        cleared, known = set[int](), self._execution.by_index
         for index in sorted(unknown, reverse=True):
             readers = self._reads.readers.get(index, set[int]()) - {END}
-            right = {each for each in readers if each in cleared or each not in unknown}
+            right = {each for each in readers if each in cleared or known[each].tells}
             if right and (right == readers or not self._is_near(unknown[index])):
                 cleared.add(index)
         return cleared

@@ -14,9 +14,12 @@ from mizzen.analysis.comparison.tflm import MicroReference
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
 from mizzen.artifact.steps import NpuStep, read_network
-from mizzen.compiler.compile import TFLITE, TOSA, front_end_of, source_of
+from mizzen.compiler.backend import resolve_target
+from mizzen.compiler.compile import TFLITE, TOSA, compile_file, front_end_of, source_of
 from mizzen.compiler.folding import computed_once
+from mizzen.compiler.options import CompileOptions
 from mizzen.compiler.proof.regions import graph_stimuli
+from mizzen.compiler.source import Source
 from mizzen.compiler.tflite_stimuli import network_stimuli
 from mizzen.diagnostics import MizzenError, Origin, fail
 from mizzen.frontends.tflite import Model
@@ -33,6 +36,22 @@ class Truth(ABC):
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source
+        self._compiled: dict[str, Artifact] = {}
+
+    def compiled(self, accelerator: str | None) -> Artifact | None:
+        """Return what is made of the network now; None where that is not known or not possible."""
+        if self._source is None or accelerator is None:
+            return None
+        if accelerator not in self._compiled:
+            target = resolve_target(CompileOptions(accelerator))
+            try:
+                self._compiled[accelerator] = compile_file(self._source, target, None)
+            except MizzenError:
+                return None
+        return self._compiled[accelerator]
 
     @abstractmethod
     def stimuli(self, count: int, seed: int) -> list[Array]:
@@ -140,7 +159,8 @@ def _paired(
 class TfliteTruth(Truth):
     """A TFLite network on TensorFlow Lite Micro's kernels, or its graph of integers."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, source: Source | None = None) -> None:
+        super().__init__(source)
         self.model = computed_once(model)
         self.inputs = tuple(model.main.inputs)
         self.outputs = tuple(model.main.outputs)
@@ -182,7 +202,8 @@ REFUSED = ("E702", "E706")
 class TosaTruth(Truth):
     """A TOSA graph, as the specification means it."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, source: Source | None = None) -> None:
+        super().__init__(source)
         self.graph = graph
         made = [result for operation in graph for result in operation.results]
         self._numbers = {value: place for place, value in enumerate([*graph.inputs, *made])}
@@ -230,9 +251,9 @@ def truth_of(network: str | PathLike[str] | bytes) -> Truth:
     source = source_of(network)
     match front_end_of(source):
         case form if form is TFLITE:
-            return TfliteTruth(read_network(source.data, source.name))
+            return TfliteTruth(read_network(source.data, source.name), source)
         case form if form is TOSA:
-            return TosaTruth(read(source.data, source.name))
+            return TosaTruth(read(source.data, source.name), source)
         case form:
             raise fail(
                 "E832",
