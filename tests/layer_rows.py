@@ -709,7 +709,9 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "mizzen.analysis.comparison",
     ),
     "mizzen.analysis.checking.examples": ("mizzen.diagnostics", "mizzen.artifact"),
+    "mizzen.analysis.checking.invariants": ("mizzen.diagnostics", "mizzen.artifact"),
     "mizzen.analysis.checking.artifacts": (
+        "mizzen.analysis.checking.invariants",
         "mizzen.frontends.tflite",
         "mizzen.diagnostics",
         "mizzen.artifact",

@@ -81,6 +81,10 @@ QUICK: dict[str, Case] = {
         "--rows FVP --no-speed --json", {"fvp_worst": (0.0, 0.06), "vela_worst": (0.0, 0.06)},
         (KWS,),
     ),
+    "first_difference": Case(
+        f"{HELLO} --accelerator-config {U55} --generator own --count 6 --json",
+        {"planted": (6, 6), "named": (0.8, 1.0), "named_visible": (0.8, 1.0)},
+    ),
     "hazards": Case(
         f"NETWORKS/{HELLO}.tflite --accelerator-config {U55} --json",
         {"hazards_over_run": (0.0, 2.0), "hazards_over_compile": (0.0, 1.0)},

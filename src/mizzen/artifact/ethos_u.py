@@ -179,6 +179,10 @@ class EthosUPrograms(NpuFamily):
 
         return traced(simulator.program, simulator.plan)
 
+    def constant_regions(self, program: Program) -> dict[int, npt.NDArray[Any]]:
+        """Return the bytes of regions that hold constants."""
+        return dict(program.constants)
+
     def before(self, program: Program, offset_bytes: int) -> Program:
         """Return a program that stops where a command was."""
         words = program.words[: offset_bytes // 4]

@@ -12,10 +12,12 @@ from mizzen.artifact.program import CONSTANT, INPUT, NOBODY, Extent, Taken, Trac
 from mizzen.diagnostics import Origin
 from mizzen.isa import Kind
 from mizzen.targets.ethos_u.judge.sim import makers
+from mizzen.targets.ethos_u.judge.sim.dma_kernel import transfers
 from mizzen.targets.ethos_u.judge.sim.makers import Named, Names, operands_of
 from mizzen.targets.ethos_u.judge.sim.memory import pieces
 from mizzen.targets.ethos_u.judge.sim.operations import (
     FIRST_CHAIN,
+    INTERNAL,
     NOWHERE,
     AccumulatorInput,
     Convolution,
@@ -24,17 +26,22 @@ from mizzen.targets.ethos_u.judge.sim.operations import (
     MatrixProduct,
     Operation,
     Pooling,
+    Space,
+    Stream,
     Where,
 )
 from mizzen.targets.ethos_u.judge.sim.plan import Plan
 from mizzen.targets.ethos_u.machine.program import Program
+
+EVERYTHING = 1 << 62
+"""Up to where indices may read."""
 
 PLACE = np.uint64((1 << makers.PLACE_BITS) - 1)
 
 
 def traced(program: Program, plan: Plan) -> Iterator[TracedOperation]:
     """Yield the operations of a stream in their order, and the end of the program."""
-    tracer = _Tracer(_indices(program))
+    tracer = _Tracer(_indices(program), frozenset(program.constants))
     loads = list(plan.loads)
     for each in makers.named(program, plan):
         while loads and (each.operation is None or _offset(loads[0]) < _offset(each.operation)):
@@ -56,11 +63,13 @@ def _indices(program: Program) -> dict[int, int]:
 class _Tracer:
     """Gives indices of operations for the numbers that name bytes.
 
+    fixed   the regions of constants
     chains  the operation that wrote a chain buffer last, by its region
     sums    the one that left its sums in the accumulators
     """
 
     indices: dict[int, int]
+    fixed: frozenset[int]
     _numbers: list[int] = field(default_factory=lambda: [NOBODY])
     _chains: dict[int, int] = field(default_factory=dict[int, int])
     _sums: int = NOBODY
@@ -83,7 +92,11 @@ class _Tracer:
         passed = tuple(self._passed(operation, maps))
         gives = self._gives(operation, index)
         settings = replace(operation, where=Where(operation.where.name, Origin()))
-        return TracedOperation(index, offset, operation.where.name, settings, takes, passed, gives)
+        constants = tuple(each for each in _reads(operation) if each[0] in self.fixed)
+        return TracedOperation(
+            index, offset, operation.where.name, settings, takes, passed, gives, constants,
+            _table(operation),
+        )  # fmt: skip
 
     def _passed(self, operation: Operation, maps: list[FeatureMap]) -> Iterator[int]:
         yield from (self._chains[fm.region] for fm in maps if fm.region <= FIRST_CHAIN)
@@ -122,3 +135,36 @@ def _extent(fm: FeatureMap) -> Extent:
     own = fm.height * fm.width * fm.depth * fm.dtype.itemsize
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     return Extent(fm.region, fm.bases[0], low, high, own)
+
+
+def _reads(operation: Operation) -> Iterator[tuple[int, int, int]]:
+    """Yield the runs of bytes that an operation may read, whatever is there."""
+    if isinstance(operation, Dma):
+        for source, _ in transfers(operation) if operation.indices is None else ():
+            yield operation.source.region, source, source + operation.length
+        if operation.indices is not None:
+            yield operation.source.region, 0, EVERYTHING
+            yield operation.indices.stream.region, 0, EVERYTHING
+        return
+    for extent in map(_extent, operands_of(operation)):
+        yield extent.region, extent.low, extent.high
+    streams: list[Stream] = []
+    if isinstance(operation, Convolution):
+        streams += [*operation.weights, *operation.scales]
+    elif isinstance(operation, Pooling):
+        streams += operation.scales
+    table = operation.output.activation.table
+    streams += [] if table is None else [table]
+    yield from ((each.region, each.offset, each.offset + each.length) for each in streams)
+
+
+def _table(operation: Operation) -> tuple[int, int] | None:
+    """Return what of the NPU's own memory a transfer loads, or a function takes."""
+    if isinstance(operation, Dma):
+        end = operation.destination
+        own = end.space is Space.INTERNAL
+        return (end.offset, end.offset + operation.length * operation.rows) if own else None
+    table = operation.output.activation.table
+    if table is None or table.region != INTERNAL:
+        return None
+    return table.offset, table.offset + table.length

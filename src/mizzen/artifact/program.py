@@ -140,6 +140,8 @@ class TracedOperation:
     settings  what it takes from registers, wherever its command lies; to be compared
     passed    operations whose results are handed to it inside the NPU
     gives     None for what writes no feature map
+    constants what it reads of regions of constants: region, first byte, one past the last
+    table     of the NPU's own memory, the bytes that it takes a function's table from, or loads
     """
 
     index: int
@@ -149,6 +151,8 @@ class TracedOperation:
     takes: tuple[Taken, ...]
     passed: tuple[int, ...] = ()
     gives: Extent | None = None
+    constants: tuple[tuple[int, int, int], ...] = ()
+    table: tuple[int, int] | None = None
 
 
 class HazardReport(Protocol):
@@ -371,6 +375,10 @@ class NpuFamily(ABC):
     def traced(self, simulator: Any) -> Iterator[TracedOperation]:
         """Yield a program's operations with who made what they take, and its end. E679 without."""
         raise self._without("a trace of its operations")
+
+    def constant_regions(self, program: Any) -> Mapping[int, Array]:
+        """Return the bytes of a program's regions of constants. E679 where that is not known."""
+        raise self._without("regions of constants")
 
     def before(self, program: Any, offset_bytes: int) -> Any:
         """Return a program that stops where a command was. E679 where programs cannot be cut."""

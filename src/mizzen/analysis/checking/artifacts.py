@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mizzen.analysis.checking.examples import compare_examples
+from mizzen.analysis.checking.invariants import invariants_of, strange_outputs
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array, TensorInfo
 from mizzen.artifact.program import HazardReport
@@ -78,8 +79,8 @@ class ArtifactCheck:
     steps       of the NPU
     inferences  how many were made; 0 where a program cannot be executed, or there is none
     fault       what stopped them
-    doubts      what a runtime must do that is not usual, and what stopped those inferences that
-                have the ends of the range for every input
+    doubts      what a runtime must do that is not usual, what streams that are right do not do,
+                and what stopped those inferences that have the ends of the range for every input
     unexpected  what is not as the examples expect that came with the artifact
     changed     what shows that the file is not as it was written; then nothing of it is executed
     """
@@ -130,6 +131,7 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
     if not steps or any(check.report is None for check in steps):
         return ArtifactCheck(steps, doubts=notes)
     count, fault, at_ends = 0, None, None
+    notes = (*notes, *(each for part in artifact.subgraphs for each in invariants_of(part)))
     for part in artifact.subgraphs:
         seconds = _seconds(part)
         if seconds > MOST_SECONDS_FOR_ONE:
@@ -140,9 +142,12 @@ def check_artifact(artifact: Artifact) -> ArtifactCheck:
         extreme = [index for index in range(inferences) if is_extreme(index)]
         usual = [index for index in range(inferences) if not is_extreme(index)]
         count += inferences
-        fault = fault or _fault(part, [array[usual] for array in inputs])
+        varied = [array[usual] for array in inputs]
+        outputs, stopped = _inferred(part, varied)
+        fault = fault or stopped
+        notes = (*notes, *strange_outputs(part, varied, outputs))
         if extreme and not fault:
-            at_ends = at_ends or _fault(part, [array[extreme] for array in inputs])
+            at_ends = at_ends or _inferred(part, [array[extreme] for array in inputs])[1]
     doubts = () if at_ends is None or fault is not None else (_doubt(at_ends),)
     runs = fault is None and count > 0
     examples = tuple(_findings_of_examples(artifact)) if runs else ()
@@ -158,13 +163,15 @@ def _findings_of_examples(artifact: Artifact) -> Iterator[Diagnostic]:
         yield error.diagnostic
 
 
-def _fault(artifact: Artifact, inputs: Sequence[Array]) -> Diagnostic | None:
-    """Return the error that stops inferences, if one does."""
+def _inferred(
+    artifact: Artifact, inputs: Sequence[Array]
+) -> tuple[Sequence[Array], Diagnostic | None]:
+    """Return outputs, or the error that stops inferences, if one does."""
     try:
-        artifact.run(*inputs)
+        results = artifact.run(*inputs)
     except MizzenError as error:
-        return error.diagnostic
-    return None
+        return (), error.diagnostic
+    return results if isinstance(results, tuple) else (results,), None
 
 
 def _doubt(fault: Diagnostic) -> Diagnostic:

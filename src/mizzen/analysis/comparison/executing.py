@@ -175,8 +175,8 @@ class Isolated(KeptState):
             for map_ in [maps.get(each.offset_bytes)]
         )
         inputs = tuple(_input(given[index], self.library) for index in step.inputs)
-        takes = zip(step.outputs, end.takes, strict=True)
-        read = tuple(taken for index, taken in takes if index not in self._unread)
+        outputs = zip(step.outputs, end.takes, strict=False)  # state comes after them
+        read = tuple(taken for index, taken in outputs if index not in self._unread)
         places = frozenset((each.region, each.offset_bytes) for each in step.view.tensors)
         return Execution(executed, replace(end, takes=read), inputs, places)
 

@@ -49,7 +49,7 @@ NAME_BYTES = np.dtype(np.uint64).itemsize
 class Named:
     """An operation, and the name of every byte that it takes.
 
-    operation None for the end of the program, which takes its outputs
+    operation None for the end of the program, which takes its outputs and its next state
     number    by which it names what it writes; 0 for transfers, which only move names
     takes     names of the feature maps that it computes with, `[H, W, bytes]`, then those of its
               written weights, or of what a transfer by indices may take, `[bytes]`
@@ -125,8 +125,12 @@ class _NamedBytes:
                 held[...] = _named(INPUT | place << PLACE_BITS, len(held))
 
     def of_outputs(self, program: Program) -> Iterator[Names]:
-        """Return the names of the bytes of each output; what no command reaches has none."""
-        for tensor in program.outputs:
+        """Return the names of the bytes of each output, then of the next state.
+
+        What no command reaches has none.
+        """
+        states = (tensor for tensor in program.inputs if tensor.variable)
+        for tensor in (*program.outputs, *states):
             names = np.zeros(tensor.size_bytes, np.uint64)
             held = self._names.get(tensor.region, NO_NAMES)[tensor.offset :][: len(names)]
             names[: len(held)] = held

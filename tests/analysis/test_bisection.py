@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,35 +11,16 @@ import mizzen
 from mizzen.analysis.comparison.accusing import Evidence
 from mizzen.analysis.comparison.bisection import FirstDifference, first_difference
 from mizzen.artifact.artifact import Artifact
-from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import MizzenError
-from mizzen.isa import Kind
 
-DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
+from .registers import with_setting
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.tflite"
 
 
 @cache
 def compiled(accelerator: str = "ethos-u55-128") -> Artifact:
     return mizzen.compile(DIGITS, accelerator)
-
-
-def with_setting(artifact: Artifact, name: str, operation: int, change: int) -> Artifact:
-    """Return an artifact in which the last setting of a name before an operation is another."""
-    (step,) = artifact.steps
-    assert isinstance(step, NpuStep)
-    rows = step.program.instructions
-    command = [row for row in rows if row.command.kind is Kind.OPERATION][operation]
-    row = [
-        row for row in rows if row.name == name and row.offset_words < command.offset_words
-    ][-1]  # fmt: skip
-    words = step.program.words.copy()
-    place, low = (row.offset_words + 1, 0) if row.command.words == 2 else (row.offset_words, 16)
-    words[place] = (int(words[place]) + (change << low)) % (1 << 32)
-    other = copy(step)
-    other.__dict__.pop("simulator", None)
-    other.program = replace(step.program, words=words)
-    other.part = replace(step.part, program=other.program)
-    return Artifact(artifact.data, artifact.name, replace(artifact.contents, steps=(other,)))
 
 
 def found(name: str, operation: int, change: int, *, beside: bool) -> FirstDifference:
@@ -94,6 +73,6 @@ def test_a_fault_is_of_its_operation() -> None:
 
 
 def test_another_network_is_refused() -> None:
-    other = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.onnx"
+    other = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.onnx"
     with pytest.raises(MizzenError, match="E832"):
         first_difference(compiled(), other)
