@@ -24,14 +24,16 @@ from mizzen.cpu.tflm import CpuKernels
 from mizzen.diagnostics import MizzenError
 from mizzen.flatbuffer import read, write
 from mizzen.flatbuffer.tflite import SCHEMA
-from mizzen.report.manifest import BEGIN, Facts, Proved, Source, digest_outside, find
+from mizzen.report.manifest import BEGIN, NO_DIGEST, Facts, Proved, Source, digest_outside, find
 
 from .networks import islands
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
 U55, N78 = "ethos-u55-128", "ethos-n78-4tops-4ple"
-FACTS = Facts("mizzen 1.2.3", "Mizzen", Source("net"), {"accelerator": U55}, Proved(0, 0, "", "x"))
+FACTS = Facts(
+    "mizzen 1.2.3", "Mizzen", Source("net"), {"accelerator": U55}, Proved(0, 0, NO_DIGEST, "x")
+)
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +136,11 @@ def test_the_stream_has_one_digest_in_every_container(digits: Artifact, executor
     assert parts_of(executorch, "net").npu == digits.manifest.npu
 
 
+def test_a_file_has_nearly_one_size_with_a_proof_and_without(digits: Artifact) -> None:
+    bare = mizzen.compile(DIGITS, U55, prove="off")
+    assert 0 <= len(bare.data) - len(digits.data) <= 16
+
+
 def test_choices_are_named() -> None:
     options = {"search": "thorough"}
     chosen = mizzen.compile(
@@ -142,7 +149,7 @@ def test_choices_are_named() -> None:
     assert chosen.manifest is not None
     told = chosen.manifest.facts.configuration
     assert (told["ignore_ops"], told["search"]) == ("SOFTMAX", "thorough")
-    assert chosen.manifest.facts.proof == Proved(0, 0, "", "not compared")
+    assert chosen.manifest.facts.proof == Proved(0, 0, NO_DIGEST, "not compared")
 
 
 def test_the_container_of_an_ethos_n_is_divided() -> None:

@@ -55,7 +55,8 @@ class NpuCode:
 class Proved:
     """What was proved: inferences and the seed of their inputs, and what came.
 
-    sha256   of the inputs and of what they gave
+    sha256   of the inputs and of what they gave; zeros without a proof, so that a file has nearly
+             the same size with one and without
     verdict  equal, bounded, differs, partly compared or not compared
     """
 
@@ -220,7 +221,7 @@ def manifest_of(document: dict[str, Any]) -> Manifest:
 
 def _proved(data: dict[str, Any]) -> Proved:
     inputs, seed = _number(data["inputs"]), _number(data["seed"])
-    return Proved(inputs, seed, _digest(data["sha256"], empty=True), _text(data["verdict"]))
+    return Proved(inputs, seed, _digest(data["sha256"]), _text(data["verdict"]))
 
 
 def _number(value: object) -> int:
@@ -268,7 +269,7 @@ def configuration_of(data: Mapping[str, object]) -> dict[str, Setting]:
 
 def proved_of(proof: Proof) -> Proved:
     """Return what a manifest says of a proof."""
-    return Proved(proof.inputs, proof.seed, proof.digest, _verdict(proof))
+    return Proved(proof.inputs, proof.seed, proof.digest or NO_DIGEST, _verdict(proof))
 
 
 def _verdict(proof: Proof) -> str:

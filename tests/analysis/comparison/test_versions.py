@@ -62,7 +62,7 @@ def test_figures_are_those_of_the_artifact(version: Version, tmp_path: Path) -> 
 
 def test_an_artifact_of_any_compiler_has_costs(version: Version, tmp_path: Path) -> None:
     file = tmp_path / "net_vela.tflite"
-    file.write_bytes(mizzen.compile(DIGITS, "ethos-u55-128", prove="off").data)
+    file.write_bytes(mizzen.compile(DIGITS, "ethos-u55-128").data)
     found = version_of_artifact(load(file))
     assert found.configuration == {"accelerator": "ethos-u55-128"}
     same = ("cycles", "sram_bytes", "flash_bytes", "file_bytes", "utilisation", "areas")
