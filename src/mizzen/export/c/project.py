@@ -39,7 +39,9 @@ def c_project(artifact: Artifact, request: Request) -> Project:
     around = surroundings(artifact, request, mode)
     example = example_of(artifact, request, mode, needed)
     files = project_files(container.data, container.program, around, example)
-    files = {**files, **_manifest(container, artifact)}
+    manifest = container_manifest(container, artifact)
+    if manifest is not None:
+        files = {**files, MANIFEST: manifest.text() + b"\n"}
     kernels = kernels_of(container.program)
     made = Project(files, kernels, needed, mode, example.inferences, model=container.data)
     return joined(made, request)
@@ -48,7 +50,10 @@ def c_project(artifact: Artifact, request: Request) -> Project:
 def _in_two(
     artifact: Artifact, request: Request, external: External, container: CContainer, mode: str
 ) -> Project:
-    """Return a project whose firmware takes weights, or the whole model, from a file apart."""
+    """Return a project whose firmware takes weights, or the whole model, from a file apart.
+
+    It has no manifest: none of its files is the whole container.
+    """
     split = SPLITS[external.apart](container.data)
     place = place_of(request.board, mode, external, request.sdk, len(split.file))
     require_room(place, external, len(split.file))
@@ -61,14 +66,9 @@ def _in_two(
     files = project_files(
         container.data, container.program, around, example, Linked(split.linked, at)
     )
-    files = {**files, external.apart.file_name: split.file, **_manifest(container, artifact)}
+    files = {**files, external.apart.file_name: split.file}
     kernels = kernels_of(container.program)
     return joined(Project(files, kernels, needed, mode, example.inferences), linked)
-
-
-def _manifest(container: CContainer, artifact: Artifact) -> Mapping[str, bytes]:
-    manifest = container_manifest(container, artifact)
-    return {} if manifest is None else {MANIFEST: manifest.text() + b"\n"}
 
 
 SPLITS = {Apart.CONSTANTS: constants_apart, Apart.MODEL: model_apart}
