@@ -67,6 +67,28 @@ def test_the_document(artifact: Path, run: Run) -> None:
     assert flash["value"] == pytest.approx(0.4, rel=0.05)
 
 
+def test_another_artifact_of_the_board_counts_too(artifact: Path, run: Run) -> None:
+    words = ("calibrate", artifact, "--log", "uart.log", "--also", f"{artifact}=uart.log")
+    status, out, _ = run(*words, "--json")
+    told = json.loads(out)
+    assert status == 0
+    assert told["artifacts"] == ["digits_vela.tflite"] * 2
+    assert len(told["counts"]) == 6
+    assert told["deviation"]["held_out_after"]["median"] < 0.05
+
+
+def test_artifacts_that_ran_otherwise_are_not_fitted_together(artifact: Path, run: Run) -> None:
+    words = ("--memory-mode", "Sram_Only", "--output-dir", "other")
+    assert run("compile", "digits.tflite", *WHOLE, *words)[0] == 0
+    also = ("--also", "other/digits_vela.tflite=uart.log")
+    status, _, err = run("calibrate", artifact, "--log", "uart.log", *also)
+    assert status == 2
+    assert err == (
+        "error[E749]: all artifacts must run alike, on ethos-u55-128 in Shared_Sram, and "
+        "digits_vela.tflite is for ethos-u55-128 in Sram_Only\n  help fit each by itself\n"
+    )
+
+
 def test_what_explains_nothing_is_not_written(artifact: Path, here: Path, run: Run) -> None:
     (here / "odd.log").write_text(
         "".join(

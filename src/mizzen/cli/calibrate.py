@@ -20,7 +20,7 @@ from mizzen.cli.logs import log_bytes
 from mizzen.diagnostics import fail
 
 if TYPE_CHECKING:
-    from mizzen.analysis.measurement.calibration import Calibration
+    from mizzen.analysis.measurement.calibration import Calibration, Run
     from mizzen.analysis.measurement.fitting import Fitted
     from mizzen.artifact.artifact import Artifact
     from mizzen.boards import Board
@@ -48,6 +48,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what the firmware wrote, or an ETDump; - reads standard input",
     )
     parser.add_argument(
+        "--also",
+        metavar="ARTIFACT=LOG",
+        action="append",
+        type=_pair,
+        default=[],
+        help="another artifact that ran on the same board, and its log; may be repeated",
+    )
+    parser.add_argument(
         "-o",
         "--output",
         metavar="FILE.toml",
@@ -73,9 +81,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _pair(text: str) -> tuple[str, str]:
+    artifact, _, log = text.rpartition("=")
+    if not artifact or not log:
+        raise argparse.ArgumentTypeError(f"ARTIFACT=LOG is needed, not {text!r}")
+    return artifact, log
+
+
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compare and fit, and write what was measured. E747 for a file that is no .toml."""
-    from mizzen.analysis.measurement.calibration import calibrate, read_log
+    from mizzen.analysis.measurement.calibration import Run, calibrate, read_log
 
     if options.output is not None and not options.output.endswith(SUFFIX):
         raise fail(
@@ -87,8 +102,9 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
     artifact = load_artifact(options, options.artifact)
     board = board_of(options)
     system = _system(options, artifact, board)
+    runs = [Run(artifact, tuple(logs)), *_others(options, system)]
     with console.progress(f"fitting the memories of {system.system.name}"):
-        found = calibrate(artifact, logs, system)
+        found = calibrate(runs, system)
     written = _write(options, found, board) if not found.failures else None
     document = {
         **found.as_dict(),
@@ -131,6 +147,27 @@ def _system(
     return known if board is None else in_measured(known, board)
 
 
+def _others(options: argparse.Namespace, system: EthosUConfiguration) -> Iterator[Run]:
+    """Return the other artifacts with their logs. E749 for one that was compiled otherwise."""
+    import mizzen
+    from mizzen.analysis.cost.reporting import configuration_of
+    from mizzen.analysis.measurement.calibration import Run, read_log
+
+    for name, log in options.also:
+        artifact = mizzen.load(name)
+        own = configuration_of(artifact, None)
+        ours = (system.accelerator.name, system.mode.name)
+        theirs = None if own is None else (own.accelerator.name, own.mode.name)
+        if theirs is not None and theirs != ours:
+            raise fail(
+                "E749",
+                f"all artifacts must run alike, on {' in '.join(ours)}, and {artifact.name} is for "
+                f"{' in '.join(theirs)}",
+                help="fit each by itself",
+            )
+        yield Run(artifact, (read_log(Path(log).name, log_bytes(log)),))
+
+
 def _write(options: argparse.Namespace, found: Calibration, board: Board | None) -> str | None:
     """Write the board's file; nothing where the counts tell nothing of memories."""
     from mizzen.boards import find_board, measured_file
@@ -157,7 +194,7 @@ def _write(options: argparse.Namespace, found: Calibration, board: Board | None)
 
 def _text(found: Calibration, asked: str | None, written: str | None, console: Console) -> str:
     parts = [
-        f"{found.artifact}\n{fields(list(_head(found)), width=console.width)}",
+        f"{', '.join(found.artifacts)}\n{fields(list(_head(found)), width=console.width)}",
         _memories(found, console.width),
         f"Estimates off by\n{_deviations(found, console.width)}",
         _counts(found, console.width),

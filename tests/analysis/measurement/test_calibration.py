@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mizzen.analysis.measurement.calibration import Calibration, Log, calibrate, read_log
+from mizzen.analysis.measurement.calibration import Calibration, Log, Run, calibrate, read_log
 from mizzen.analysis.measurement.fitting import Sample, fit, mean_error
 from mizzen.analysis.measurement.memories import Quantity, parameters, with_values
 from mizzen.analysis.measurement.reading import read_measurements
@@ -50,7 +50,7 @@ def lines(cycles: list[float], inferences: int = 2) -> Iterator[str]:
 
 
 def of(artifact: Artifact, system: EthosUConfiguration, text: str) -> Calibration:
-    return calibrate(artifact, [read_log("uart.log", text.encode())], system)
+    return calibrate([Run(artifact, (read_log("uart.log", text.encode()),))], system)
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +73,11 @@ def test_counts_of_parts_tell_which_memory_is_slow(found: Calibration) -> None:
     assert not found.failures
 
 
-def test_what_is_measured_names_its_log_and_its_counts(found: Calibration) -> None:
+def test_what_is_measured_names_its_log_and_its_counts(found: Calibration, parts: Artifact) -> None:
     measured = found.measured()
     assert measured is not None
     assert measured.source == (
-        f"uart.log (sha256 {found.logs[0].digest[:16]}): 6 counts of {found.artifact}"
+        f"uart.log (sha256 {found.logs[0].digest[:16]}): 6 counts of {parts.name}"
     )
     flash = {memory.name: memory for memory in measured.memories}["OffChipFlash"]
     assert flash.bytes_per_cycle == pytest.approx(FLASH_RATE, rel=0.05)
@@ -127,6 +127,19 @@ def test_several_inferences_say_how_far_they_spread(
     assert (sample.name, sample.measured, sample.inferences) == ("inference", 30_000, 3)
     assert sample.spread == pytest.approx(0.1)
     assert len(sample.steps) == 3
+
+
+def test_several_artifacts_are_fitted_together(
+    parts: Artifact, system: EthosUConfiguration
+) -> None:
+    rows = list(lines(counted(parts, slow(system)), 1))
+    logs = [read_log(f"{n}.log", "\n".join(rows).encode()) for n in range(2)]
+    both = calibrate([Run(parts, (log,)) for log in logs], system)
+    assert [sample.name for sample in both.fit.samples][::3] == ["digits_vela, part 1: CONV_2D"] * 2
+    assert both.fit.held_out is not None
+    measured = both.measured()
+    assert measured is not None
+    assert measured.source.endswith("6 counts of digits_vela.tflite, digits_vela.tflite")
 
 
 def test_beats_of_another_program_are_doubted(parts: Artifact, system: EthosUConfiguration) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mizzen.analysis.log_text import decode_log
 from mizzen.analysis.measurement.etdump import read_events
@@ -39,15 +40,24 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """Counts of an artifact beside estimates, before the memories were fitted and after.
+class Run:
+    """An artifact that ran on the board, and its logs."""
 
+    artifact: Artifact
+    logs: tuple[Log, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Counts of artifacts beside estimates, before the memories were fitted and after.
+
+    artifacts by their names, in order
     system    with the memories as they were before
     beats     of ports; of another program where they differ
     cpu       operators on the CPU
     """
 
-    artifact: str
+    artifacts: tuple[str, ...]
     system: EthosUConfiguration
     logs: tuple[Log, ...]
     fit: Fit
@@ -96,7 +106,7 @@ class Calibration:
         return Measured(
             self.system.accelerator.name,
             self.system.system.name,
-            f"{logs}: {self.counts} counts of {self.artifact}",
+            f"{logs}: {self.counts} counts of {', '.join(self.artifacts)}",
             memories,
         )
 
@@ -104,7 +114,7 @@ class Calibration:
         """Return it as JSON-ready data."""
         held = self.fit.held_out
         return {
-            "artifact": self.artifact,
+            "artifacts": list(self.artifacts),
             "accelerator": self.system.accelerator.name,
             "system_config": self.system.system.name,
             "memory_mode": self.system.mode.name,
@@ -213,29 +223,35 @@ def read_log(name: str, data: bytes) -> Log:
     return Log(name, hashlib.sha256(data).hexdigest(), measurements)
 
 
-def calibrate(artifact: Artifact, logs: Sequence[Log], system: EthosUConfiguration) -> Calibration:
+def calibrate(runs: Sequence[Run], system: EthosUConfiguration) -> Calibration:
     """Compare counts with estimates, and fit the memories of a system to them.
 
-    Raises E741 to E744 as `samples.match`, E570 for the system of another accelerator.
+    system  that all of the artifacts ran in
+
+    Raises E741 to E744 as `samples.match`, E570 for an artifact for another accelerator.
     """
-    measurements = [each for log in logs for each in log.measurements]
-    matched = match(artifact, measurements, system)
-    found = fit(system, matched.samples)
-    return Calibration(
-        artifact.name,
-        system,
-        tuple(logs),
-        found,
-        matched.beats,
-        matched.cpu,
-        tuple(_doubts(artifact.name, logs, tuple(matched.doubts), found)),
-    )
+    samples: list[Sample] = []
+    beats: list[Beats] = []
+    cpu: list[CpuTime] = []
+    doubts: list[Diagnostic] = []
+    for run in runs:
+        measurements = [each for log in run.logs for each in log.measurements]
+        matched = match(run.artifact, measurements, system)
+        of = f"{Path(run.artifact.name).stem}, " if len(runs) > 1 else ""
+        samples += [replace(each, name=of + each.name) for each in matched.samples]
+        beats += [replace(each, event=of + each.event) for each in matched.beats]
+        cpu += [replace(each, name=of + each.name) for each in matched.cpu]
+        doubts += _of_run(run, tuple(matched.doubts))
+    found = fit(system, samples)
+    logs = tuple(log for run in runs for log in run.logs)
+    names = tuple(run.artifact.name for run in runs)
+    doubts += _of_fit(found)
+    return Calibration(names, system, logs, found, tuple(beats), tuple(cpu), tuple(doubts))
 
 
-def _doubts(
-    name: str, logs: Sequence[Log], beats: Sequence[str], found: Fit
-) -> Iterator[Diagnostic]:
-    for log in logs:
+def _of_run(run: Run, beats: Sequence[str]) -> Iterator[Diagnostic]:
+    """Say what is in doubt about a run's logs."""
+    for log in run.logs:
         if len(log.measurements) >= MOST_MEASUREMENTS:
             yield Diagnostic(
                 "W351",
@@ -247,10 +263,15 @@ def _doubts(
     if beats:
         yield Diagnostic(
             "W352",
-            f"the beats of the log should be those of {name}, and are others: {'; '.join(beats)}",
+            f"the beats of the log should be those of {run.artifact.name}, and are others: "
+            f"{'; '.join(beats)}",
             Severity.WARNING,
             help="is this the artifact that ran, on the ports that the firmware sets?",
         )
+
+
+def _of_fit(found: Fit) -> Iterator[Diagnostic]:
+    """Say that a fit is no better than none."""
     if found.told and found.held_out is not None and not found.held_out.better:
         yield Diagnostic(
             "W353",
