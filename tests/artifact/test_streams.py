@@ -235,6 +235,8 @@ def test_constants_of_a_payload_are_found_by_their_names(tmp_path: Path) -> None
         memory = np.frombuffer(one.before, np.uint8)[: artifact.inputs[0].shape[0]]
         result = np.asarray(artifact.run(memory))
         assert result.tobytes() == one.after[: result.size]
+    (found,) = payloads(renesas.read_bytes(), renesas.name)
+    assert found.as_dict()["constants"] == "sub_0000_model_data"
     beside.unlink()
     with pytest.raises(MizzenError) as caught:
         mizzen.load(renesas)

@@ -69,6 +69,7 @@ class Payload:
             "bytes": len(self.data),
             "symbol": self.symbol,
             "accelerator": self.accelerator,
+            "constants": None if self.constants is None else self.constants[0],
         }
 
 

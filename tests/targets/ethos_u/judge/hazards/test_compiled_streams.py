@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mizzen
@@ -12,6 +13,7 @@ from mizzen.artifact.loading import artifact_of
 from mizzen.conformance.cases import cases
 from mizzen.conformance.compilers import Built, Compiler, build
 from mizzen.conformance.networks import Case
+from mizzen.package.tflite.builder import NetworkBuilder
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 from mizzen.targets.ethos_u.machine.system_config import resolve
 
@@ -116,3 +118,32 @@ def test_a_race_of_the_deprecated_core(accelerator: str) -> None:
     (found,) = findings(network)
     assert found.startswith("error[E671]: OP_DEPTHWISE: IFM must read 28 of bytes 64..310 of ")
     assert "\n  help set BLOCKDEP to 0 for the command at word " in found
+
+
+def scores(classes: int) -> bytes:
+    """A linear layer and a softmax, which takes the maximum with a kernel of so many elements."""
+    net = NetworkBuilder()
+    rng = np.random.default_rng(0)
+    x = net.tensor("x", (1, 16), np.int8, 0.05)
+    weights = net.constant("w", rng.integers(-127, 128, (classes, 16)).astype(np.int8), 0.01)
+    bias = net.constant("b", np.zeros(classes, np.int32), 0.0005)
+    middle, result = (
+        net.tensor(name, (1, classes), np.int8, scale, zero)
+        for name, scale, zero in (("y", 0.1, 0), ("z", 1 / 256, -128))
+    )
+    net.operator("FULLY_CONNECTED", [x, weights, bias], [middle], ("FullyConnectedOptions", {}))
+    net.operator("SOFTMAX", [middle], [result], ("SoftmaxOptions", {"beta": 1.0}))
+    return net.finish([x], [result])
+
+
+def test_a_race_of_the_deprecated_core_after_a_wide_kernel() -> None:
+    configuration = resolve("ethos-u55-128")
+    told: dict[Compiler, list[str]] = {}
+    for compiler in (Compiler.LEGACY, Compiler.REGOR):
+        outcome = build(scores(600), "scores.tflite", compiler, configuration)
+        assert isinstance(outcome, Built)
+        told[compiler] = findings(outcome.network)
+    (found,) = told[Compiler.LEGACY]
+    assert found.startswith("error[E671]: OP_POOL: IFM must read bytes ")
+    assert "\n  help set BLOCKDEP to 0 for the command at word " in found
+    assert told[Compiler.REGOR] == []
