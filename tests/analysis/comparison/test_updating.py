@@ -184,6 +184,28 @@ def test_a_layer_that_moves_is_told() -> None:
     assert changes(difference(on_npu, on_cpu)) == {"chosen": (Change.TO_CPU,)}
 
 
+def bare(net: Net) -> Artifact:
+    """The artifact without its report, as a file alone is read."""
+    return mizzen.load(made(net).data)
+
+
+def test_an_artifact_without_its_report_has_the_layers_of_the_other() -> None:
+    other = replace(PLAIN, bias=1000)
+    for found in (difference(made(PLAIN), bare(other)), difference(bare(PLAIN), made(other))):
+        assert found.update is Update.CONSTANTS
+        assert changes(found) == {"hidden": (Change.WEIGHTS,), "scores": (Change.WEIGHTS,)}
+    other_npu = replace(PLAIN, accelerator="ethos-u55-256")
+    found = difference(made(PLAIN), bare(other_npu))
+    assert "it is for ethos-u55-256 instead of ethos-u55-128" in found.reasons
+
+
+def test_operations_are_told_where_no_layers_are_known() -> None:
+    found = difference(made(PLAIN), bare(replace(PLAIN, on_cpu=True)))
+    assert [(each.layer.kind, each.changes) for each in found.layers] == [
+        ("FLOOR_MOD", (Change.ADDED,))
+    ]
+
+
 def test_an_executorch_program_is_of_another_runtime(tmp_path: Path) -> None:
     made(PLAIN).save(tmp_path / "net.pte")
     program = mizzen.load(tmp_path / "net.pte")

@@ -16,12 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mizzen.analysis.comparison.loads import Loads, interface_changes, loads_of
+from mizzen.analysis.comparison.naming import with_origins
 from mizzen.analysis.comparison.versions import version_of_artifact
 from mizzen.analysis.cost import cost_report
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
+from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.program import OPERANDS, SETTINGS, ListedCommand
-from mizzen.artifact.steps import NpuStep
+from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.diagnostics import Device, Diagnostic, MizzenError, Severity
 from mizzen.report.difference import Change, Difference, Held, LayerChange, Update
 from mizzen.report.versions import LayerCost, Version, layer_key
@@ -37,14 +39,12 @@ NUMBERS = frozenset({SETTINGS, "multipliers", "shifts", "table"})
 
 NOTHING: Mapping[str, Array] = {}
 
-FIELDS = ("accelerator", "memory_mode")
-"""What of a configuration the firmware is built for."""
-
 
 def difference(before: Artifact, now: Artifact) -> Difference:
     """Say what changed from one artifact to another, and what a device must be sent."""
-    versions = version_of_artifact(before), version_of_artifact(now)
-    layers = tuple(_layers(before, now, versions))
+    named = _named(before, now)
+    versions = version_of_artifact(named[0]), version_of_artifact(named[1])
+    layers = tuple(_layers(*named, versions))
     breaking, scales = interface_changes(before, now)
     try:
         loads = loads_of(before), loads_of(now)
@@ -52,7 +52,7 @@ def difference(before: Artifact, now: Artifact) -> Difference:
         return _unknown(before, now, versions, layers, (*breaking, *scales), error)
     parts = tuple(_parts(before, now, *loads))
     forbids = {
-        Update.FIRMWARE: (*breaking, *_for_firmware(*loads), *_for_board(*versions)),
+        Update.FIRMWARE: (*breaking, *_for_firmware(*loads), *_for_board(before, now)),
         Update.SCALES: tuple(scales),
         Update.MODEL: tuple(_for_program(parts)),
         Update.CONSTANTS: tuple(
@@ -60,6 +60,28 @@ def difference(before: Artifact, now: Artifact) -> Difference:
         ),
     }
     return Difference(versions, layers, parts, (*breaking, *scales), forbids)
+
+
+def _named(before: Artifact, now: Artifact) -> tuple[Artifact, Artifact]:
+    """Return both with layers by the same names: the model's, or else operations of the stream.
+
+    An artifact without its report has those of the other one, where its operations are alike.
+    """
+    if (before.report is None) == (now.report is None):
+        return before, now
+    if before.report is None:
+        known, lacking = now, before
+    else:
+        known, lacking = before, now
+    lined_up = with_origins(lacking, known)
+    is_same = _on_processor(lacking) == _on_processor(known)
+    if lined_up.report is None or not any(lined_up.report.origins) or not is_same:
+        lined_up, known = lacking, artifact_of(known.data, known.name)
+    return (lined_up, known) if lacking is before else (known, lined_up)
+
+
+def _on_processor(artifact: Artifact) -> list[tuple[str, ...]]:
+    return [step.kinds if isinstance(step, CpuStep) else () for step in artifact.steps]
 
 
 def _unknown(
@@ -215,11 +237,16 @@ def _for_firmware(ours: Loads, theirs: Loads) -> Iterator[str]:
         yield "the firmware must drive the NPU"
 
 
-def _for_board(before: Version, now: Version) -> Iterator[str]:
-    for name in FIELDS:
-        one, other = (each.configuration.get(name) for each in (before, now))
+def _for_board(before: Artifact, now: Artifact) -> Iterator[str]:
+    """Return what of the board is another: its NPU, or what its memories are for."""
+    asked = [(each.accelerator, _memory_mode(each)) for each in (before, now)]
+    for one, other in zip(*asked, strict=True):
         if one is not None and other is not None and one != other:
             yield f"it is for {other} instead of {one}"
+
+
+def _memory_mode(artifact: Artifact) -> str | None:
+    return None if artifact.report is None else artifact.report.configuration.get("memory_mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +284,10 @@ def _layers(
         one, other = ours.get(key), theirs.get(key)
         known = facts[0].get(key, _NO_FACTS), facts[1].get(key, _NO_FACTS)
         changes = tuple(_changes(one, other, *known))
-        if not is_same_way and Change.QUANTISATION in changes:
-            changes = (Change.CODE,)  # another way to compute it has other numbers
+        if not is_same_way:  # another way to compute a layer has other numbers
+            changes = tuple(
+                Change.CODE if each is Change.QUANTISATION else each for each in changes
+            )
         if changes:
             yield LayerChange(changes, one, other, (known[0].shape, known[1].shape))
 
