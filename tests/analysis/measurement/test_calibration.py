@@ -10,7 +10,7 @@ import pytest
 from mizzen.analysis.measurement.calibration import Calibration, Log, Run, calibrate, read_log
 from mizzen.analysis.measurement.fitting import Sample, fit, mean_error
 from mizzen.analysis.measurement.memories import Quantity, parameters, with_values
-from mizzen.analysis.measurement.reading import read_measurements
+from mizzen.analysis.measurement.reading import MOST_MEASUREMENTS, read_measurements
 from mizzen.analysis.measurement.samples import match
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
@@ -225,3 +225,33 @@ def test_logs_are_told_apart_by_their_bytes() -> None:
     assert one.measurements == other.measurements
     assert one.digest != other.digest
     assert isinstance(one, Log)
+
+
+def test_a_fit_that_is_no_better_than_none_is_doubted(
+    parts: Artifact, system: EthosUConfiguration
+) -> None:
+    """Of each part one count is twice the other, so that no memories explain both."""
+    cycles = counted(parts, system)
+    runs = [
+        Run(parts, (read_log("uart.log", "\n".join(lines(noisy, 1)).encode()),))
+        for noisy in (
+            [each * (1 + (place + odd) % 2) for place, each in enumerate(cycles)] for odd in (0, 1)
+        )
+    ]
+    seen = calibrate(runs, system)
+    doubts = [doubt for doubt in seen.diagnostics if doubt.code == "W353"]
+    assert [doubt.message for doubt in doubts] == [
+        "fitted memories should estimate counts that were held out better than those of "
+        "Ethos_U55_High_End_Embedded, and do not"
+    ]
+
+
+def test_of_a_log_without_end_the_first_measurements_are_read(
+    parts: Artifact, system: EthosUConfiguration
+) -> None:
+    line = f"mizzen-counters: inference 1, cycles {round(sum(counted(parts, system)))}\n"
+    seen = of(parts, system, line * (MOST_MEASUREMENTS + 1))
+    assert [doubt.message for doubt in seen.diagnostics] == [
+        "of uart.log the first 10,000 measurements are read, and it has more"
+    ]
+    assert seen.counts == MOST_MEASUREMENTS
