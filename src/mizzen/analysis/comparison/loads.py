@@ -28,6 +28,7 @@ from mizzen.package.executorch.reading import (
     Value,
 )
 from mizzen.package.executorch.vela_bin import BACKENDS
+from mizzen.report.words import short_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _of_device(program: DeviceProgram, form: str) -> Loads:
 
 
 def _name(tensor: DeviceTensor, place: int) -> str:
-    return f"tensor {place} {tensor.name}"
+    return f"tensor {place} {short_name(tensor.name)}"
 
 
 def _constant(program: DeviceProgram) -> Iterator[tuple[int, DeviceTensor]]:

@@ -23,6 +23,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array
 from mizzen.artifact.loading import artifact_of
 from mizzen.artifact.program import OPERANDS, SETTINGS, ListedCommand
+from mizzen.artifact.sealing import unsealed
 from mizzen.artifact.steps import CpuStep, NpuStep
 from mizzen.diagnostics import Device, Diagnostic, MizzenError, Severity
 from mizzen.report.difference import Change, Difference, Held, LayerChange, Update
@@ -94,7 +95,8 @@ def _unknown(
 ) -> Difference:
     """Return what is known of artifacts that no microcontroller loads as a sequence of calls."""
     file = held("file", "", before.data, now.data)
-    reasons = (error.diagnostic.message,) if file.differing else ()
+    is_same = unsealed(before.data, before.name) == unsealed(now.data, now.name)
+    reasons = () if is_same else (error.diagnostic.message,)
     forbids = {Update.FIRMWARE: reasons}
     return Difference(versions, layers, (file,), interface, forbids, error.diagnostic.message)
 
@@ -216,11 +218,14 @@ def _for_program(parts: Sequence[Held]) -> Iterator[str]:
             yield f"the {part.what}{whose} differ{'' if part.what == 'tables' else 's'}" + (
                 f" ({told}{more})" if told else ""
             )
-        if part.what == "constants" and part.before_bytes != part.now_bytes:
-            yield (
-                f"constants of {part.of} are {part.now_bytes:,} bytes instead of "
-                f"{part.before_bytes:,}"
-            )
+    sized = [
+        part for part in parts if part.what == "constants" and part.before_bytes != part.now_bytes
+    ]
+    for part in sized[:SHOWN]:
+        sizes = f"{part.now_bytes:,} bytes instead of {part.before_bytes:,}"
+        yield f"constants of {part.of} are {sizes}"
+    if len(sized) > SHOWN:
+        yield f"{len(sized) - SHOWN} more constants have other sizes"
 
 
 def _for_firmware(ours: Loads, theirs: Loads) -> Iterator[str]:
