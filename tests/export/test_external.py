@@ -15,6 +15,7 @@ import pytest
 import mizzen
 from mizzen.artifact.artifact import Artifact
 from mizzen.boards import Role, find_board
+from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
 from mizzen.emulate import Options, emulate
 from mizzen.emulate.image import Segment
@@ -188,3 +189,26 @@ def test_the_software_of_a_vendor_gets_the_file_beside_its_sources() -> None:
     with pytest.raises(MizzenError) as caught:
         c_project(other, Request(alif, external=External(Apart.MODEL)))
     assert "--external-address ADDRESS" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--to", "tflm", "--external", "model"), "--external is for --to c"),
+        (("--to", "c", "--external-address", "0x71000000"), "--external-address needs --external"),
+        (("--to", "c", "--external", "model", "--external-address", "up"), "an address is written"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    words: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(Net()).save(tmp_path / "net.tflite")
+    assert main(["export", str(tmp_path / "net.tflite"), "--board", "corstone300", *words]) == 2
+    err = capsys.readouterr().err
+    assert "error[E200]" in err
+    assert said in err
+
+
+def test_a_file_to_load_must_have_an_address(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["emulate", "x.elf", "--load", "x.bin"]) == 2
+    assert "must be FILE@ADDRESS, as x.bin@0x78000000" in capsys.readouterr().err
