@@ -10,12 +10,13 @@ import pytest
 
 import mizzen
 from mizzen.artifact.steps import NpuStep
-from mizzen.diagnostics import Origin
+from mizzen.diagnostics import MizzenError, Origin
 from mizzen.targets.ethos_u.cutting import parts_of
 from mizzen.targets.ethos_u.cutting.places import Table, Worked, cuts
 from mizzen.targets.ethos_u.judge.hazards.operations import Kernel
 from mizzen.targets.ethos_u.judge.hazards.stream import steps
-from mizzen.targets.ethos_u.machine.program import Program, accelerator_of
+from mizzen.targets.ethos_u.judge.sim import Simulator
+from mizzen.targets.ethos_u.machine.program import Program, StagedRun, accelerator_of
 
 NPUS = ("ethos-u55-128", "ethos-u65-256", "ethos-u85-256")
 
@@ -62,6 +63,15 @@ def test_a_lookup_table_is_loaded_where_it_is_read(
     names = [[each.name for each in part.program.instructions] for part in parts]
     assert [commands.count("OP_DMA_START") for commands in names] == expected
     assert parts[-1].again == 1
+
+
+def test_parts_find_the_weights_that_parts_before_have_staged(repository: Path) -> None:
+    staged = dict[int, list[StagedRun]]()
+    for place, part in enumerate(parts_of(compiled(repository, "ethos-u65-256"))):
+        if place in (2, 3):
+            with pytest.raises(MizzenError, match="E633"):
+                Simulator(part.program)
+        staged = Simulator(replace(part.program, staged=staged)).plan.staged
 
 
 def test_without_origins_each_operation_is_a_part_but_for_chains(repository: Path) -> None:
