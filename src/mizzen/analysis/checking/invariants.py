@@ -13,7 +13,7 @@ import numpy as np
 
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.interface import Array, TensorInfo
-from mizzen.artifact.program import INPUT, TracedOperation
+from mizzen.artifact.program import CONSTANT, INPUT, TracedOperation
 from mizzen.artifact.steps import NpuStep
 from mizzen.diagnostics import Diagnostic, Origin, Severity
 
@@ -65,7 +65,8 @@ class _Seen:
         makers = {each.index: _makers(each) for each in self.traces}
         taken = set[int]().union(*makers.values())
         for each in operations:
-            if each.gives is not None and each.index not in taken:
+            fills = bool(makers[each.index]) and makers[each.index] <= {CONSTANT}  # padding
+            if each.gives is not None and each.index not in taken and not fills:
                 yield self._dead(each)
         yield from self._tables(operations)
         inputs = [INPUT - place for place in range(len(self.step.inputs))]
@@ -179,9 +180,9 @@ def strange_outputs(
     the largest number.
     """
     count = len(inputs[0]) if inputs else 0
-    if count < INFERENCES or not outputs:
+    if count < INFERENCES or not outputs or any(map(_is_constant, inputs)):
         return
-    if all(bool((array == array[:1]).all()) for array in outputs):
+    if all(map(_is_constant, outputs)):
         yield Diagnostic(
             "N672",
             f"outputs usually vary with inputs, and all of {artifact.name} are the same for "
@@ -194,6 +195,10 @@ def strange_outputs(
     for info, array in zip(artifact.outputs, outputs, strict=True):
         if array.dtype.kind in "iu" and array[0].size >= TELLING_ELEMENTS:
             yield from _saturated(info, array)
+
+
+def _is_constant(array: Array) -> bool:
+    return bool((array == array[:1]).all())
 
 
 def _saturated(info: TensorInfo, array: Array) -> Iterator[Diagnostic]:
