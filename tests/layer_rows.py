@@ -668,6 +668,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "mizzen.analysis.comparison": (
         "mizzen.diagnostics",
         "mizzen.targets.bounds",
+        "mizzen.targets.ethos_u.machine",
         "mizzen.report",
         "mizzen.package",
         "mizzen.cpu",

@@ -101,6 +101,10 @@ QUICK: dict[str, Case] = {
         {"programs": (0, 1), "silent_differences": NONE, "raw_exceptions": NONE},
     ),
     "report": Case("--json", {"report_bytes": (50_000, 1_000_000), "report_seconds": SOME}, (VWW,)),
+    "planted_registers": Case(
+        "--chains residual --npus ethos-u65-256 --every 24 --json",
+        {"planted": SOME, "share": (0.5, 1.0)},
+    ),
     "mutations_streams": Case(
         "--count 60 --json", {"mutated_streams": (60, 60), "exceptions": NONE, "hangs": NONE}
     ),

@@ -73,7 +73,7 @@ def _contents_from(data: bytes, name: str, origins: Sequence[Origins]) -> Conten
         raise not_read(data, name, "")
     from mizzen.artifact import vela_raw
 
-    return vela_raw.contents_of(data, name)
+    return vela_raw.contents_of(data, name, origins)
 
 
 def whole(data: bytes, name: str, contents: Contents) -> bytes:

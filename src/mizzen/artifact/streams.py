@@ -4,8 +4,10 @@ A stream is the words that an NPU executes, with or without the head of a driver
 is about lies in regions, whose contents or sizes are given beside it. Mesa's compiler has both in
 one file, and writes them apart where it is debugged.
 
-Contents that the stream never writes are constants. A region that it writes is an input, and after
-it an output, byte by byte.
+Region 0, and contents that the stream never writes, are constants. A region that it writes is an
+input, and after it an output, byte by byte. Of the tensors that Mesa's file names, those that the
+stream reads before it writes to them are inputs, and all others outputs, also where it does not
+write them: `check` says so.
 
 Ref: Mesa, src/gallium/drivers/ethosu/ethosu_device.c and ethosu_ml.c (serialise and dumps).
 """
@@ -19,9 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.diagnostics import MizzenError, fail
-from mizzen.targets.ethos_u.judge.hazards import Extent, extents
+from mizzen.targets.ethos_u.judge.hazards import Extent, extents, find_hazards
+from mizzen.targets.ethos_u.judge.hazards.findings import BadAccess, Fault, Span
+from mizzen.targets.ethos_u.judge.hazards.maps import Kind
 from mizzen.targets.ethos_u.machine import driver
 from mizzen.targets.ethos_u.machine.base_pointers import require_region
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
@@ -38,6 +41,8 @@ Contents = bytes | int
 """What a region starts with, or its size in bytes."""
 
 Words = npt.NDArray[np.uint32]
+Ranges = Sequence[tuple[int, int]]
+"""First byte, and one past the last, of runs of bytes."""
 
 _MESA_HEAD = struct.Struct("<4Q")
 """Bytes of commands, of coefficients, of memory for tensors, and of their table."""
@@ -90,12 +95,12 @@ def archive_of(
         hardware=hardware,
         region_bytes={key: _size(value) for key, value in held.items()},
         constants={},
-        inputs=tuple(_whole(region, value) for region, value in held.items()),
+        inputs=tuple(_whole(region, value) for region, value in held.items()
+                     if not parts.tensors or region != _TENSORS),
         outputs=(),
         name=name,
-    )
-    written = _written(program)
-    placed = _placed(program, parts, held, written)
+    )  # fmt: skip
+    placed = _placed(program, parts, held, _touched(program))
     none = (None,) * len(placed.inputs), (None,) * len(placed.outputs)
     return raw.write(raw.RawModel(placed, *none))
 
@@ -205,31 +210,46 @@ def _whole(region: int, value: Contents) -> TensorAddress:
     return TensorAddress(f"region_{region}", (max(1, _size(value)),), _BYTE, region, 0)
 
 
-def _written(program: Program) -> Mapping[int, Sequence[tuple[int, int]]]:
-    """Return what a stream writes, by region; nothing of one that is damaged: checks tell."""
+@dataclass(frozen=True)
+class _Touched:
+    """What a stream writes, and what it reads that nothing wrote or gave, by region."""
+
+    written: Mapping[int, Ranges]
+    read: Sequence[Span]
+
+
+def _touched(program: Program) -> _Touched:
+    """Return what a stream touches; nothing of one that is damaged: checks tell."""
     sizes = dict.fromkeys(range(8), _LARGEST_SCRATCH_BYTES)
     try:
-        return ETHOS_U.hazards(replace(program, region_bytes=sizes)).own
+        report = find_hazards(replace(program, region_bytes=sizes))
     except MizzenError:
-        return {}
+        return _Touched({}, ())
+    unwritten = [
+        finding.span
+        for finding in report.findings
+        if isinstance(finding, BadAccess) and finding.fault is Fault.NEVER_WRITTEN
+    ]
+    return _Touched(report.own, unwritten)
 
 
 def _placed(
     program: Program,
     parts: _Parts,
     held: Mapping[int, Contents],
-    written: Mapping[int, Sequence[tuple[int, int]]],
+    touched: _Touched,
 ) -> Program:
     """Return the program with constants, inputs and outputs, and the memory that it stages in."""
+    written = touched.written
     given = {region: value for region, value in held.items() if isinstance(value, bytes)}
-    only_read = sorted(region for region in given if region not in written)
+    only_read = sorted(region for region in given if region not in written or not region)
     constants = {
         region: np.frombuffer(given[region], np.uint8) for region in only_read[:1]
     }  # an archive has one such region: others are inputs
     inputs = [_whole(region, given[region]) for region in given if region not in constants]
     outputs = [_whole(region, given[region]) for region in given if region in written]
     named = [each for each in parts.tensors if each.region not in given]
-    done = {each.name for each in named if _covers(written.get(each.region, ()), each)}
+    taken = {each.name for each in named if any(_meets(span, each) for span in touched.read)}
     fast = int(RegionIndex.SCRATCH_FAST)
     staged = max((end for _, end in written.get(fast, ())), default=0)
     sizes = dict(program.region_bytes)
@@ -239,11 +259,11 @@ def _placed(
         program,
         region_bytes=sizes,
         constants=constants,
-        inputs=(*inputs, *(each for each in named if each.name not in done)),
-        outputs=(*outputs, *(each for each in named if each.name in done)),
+        inputs=(*inputs, *(each for each in named if each.name in taken)),
+        outputs=(*outputs, *(each for each in named if each.name not in taken)),
     )
 
 
-def _covers(runs: Sequence[tuple[int, int]], tensor: TensorAddress) -> bool:
-    end = tensor.offset + tensor.size_bytes
-    return any(start <= tensor.offset and end <= stop for start, stop in runs)
+def _meets(span: Span, tensor: TensorAddress) -> bool:
+    here = span.place.kind is Kind.REGION and span.place.index == tensor.region
+    return here and span.first < tensor.offset + tensor.size_bytes and tensor.offset <= span.last

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from mizzen.artifact.ethos_u import ETHOS_U
 from mizzen.artifact.execution import Contents
-from mizzen.artifact.interface import TensorInfo, Variable
+from mizzen.artifact.interface import Origins, TensorInfo, Variable
 from mizzen.artifact.program import CompiledPart
 from mizzen.artifact.steps import NpuStep
 from mizzen.frontends.tflite import Quantization, zero_of
 from mizzen.targets.ethos_u.vela.raw import raw
 
 
-def contents_of(data: bytes, name: str) -> Contents:
+def contents_of(data: bytes, name: str, origins: Sequence[Origins] = ()) -> Contents:
     """Read an archive: one program, whose tensors get their places as indices.
+
+    origins  of its stream, where they are known
 
     Raises E54x for a file that is not one.
     """
     model = raw.read(data, name)
-    program = model.program
+    program = replace(model.program, origins=origins[0]) if origins else model.program
     taken = range(len(program.inputs))
     given = range(len(program.inputs), len(program.inputs) + len(program.outputs))
     real = [index for index in taken if not program.inputs[index].variable]

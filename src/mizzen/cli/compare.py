@@ -6,6 +6,8 @@ mizzen compare MODEL --float FLOAT
     quantisation: each layer of the integer reference beside floating point
 mizzen compare MODEL MODEL...    or    mizzen compare MODEL --baseline FILE
     cost: cycles and memory of versions, accelerators or memory modes
+mizzen compare MODEL --artifact ARTIFACT --costs
+    cost: Mizzen's code of MODEL beside another compiler's, layer by layer
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.clock import timed_on
-from mizzen.cli.comparison import comparison_text, growth_text, precision_text, versions_text
+from mizzen.cli.comparison import (
+    beside_text,
+    comparison_text,
+    growth_text,
+    precision_text,
+    versions_text,
+)
 from mizzen.cli.configuration import (
     Keywords,
     add_configuration_options,
@@ -116,7 +124,7 @@ def _add_cost_options(parser: argparse.ArgumentParser) -> None:
         "--costs",
         action="store_true",
         help="compare by cost; implied by several MODELs, accelerators or memory modes, and by the"
-        " options below",
+        " options below; with --artifact, Mizzen's code of MODEL beside it, layer by layer",
     )
     group.add_argument(
         "--baseline",
@@ -160,15 +168,10 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         return _precision(options, console)
     if not (several or options.costs or files):
         return _exactness(options, configurations[0], console)
+    if options.artifact is not None and not (several or files):
+        return _beside(options, configurations[0], console)
     given = ("artifact", "input", "inputs", "seed", "run", "data", "min_sqnr")
-    wrong = [f"--{name.replace('_', '-')}" for name in given if getattr(options, name) is not None]
-    if wrong:
-        raise fail(
-            "E200",
-            f"the command line is wrong: {', '.join(wrong)} is for one MODEL beside its reference, "
-            "and this compares by cost",
-            help="mizzen compare --help",
-        )
+    _refuse_exactness_options(options, given)
     return _costs(options, configurations, console)
 
 
@@ -301,6 +304,38 @@ def _diagnostics(compared: SideBySide) -> Iterator[Diagnostic]:
     if report is not None:
         yield from report.diagnostics
     yield from compared.artifact.notes
+
+
+def _beside(options: argparse.Namespace, asked: Keywords, console: Console) -> Answer:
+    """Say what MODEL costs by Mizzen's code beside an artifact of it, in the same system."""
+    from mizzen.analysis.comparison.beside import beside
+    from mizzen.artifact.loading import load
+    from mizzen.report.versions import versions_as_dict
+
+    _refuse_exactness_options(options, ("input", "inputs", "seed", "run", "data", "min_sqnr"))
+    (model,) = options.model
+    artifact = load(options.artifact, asked["accelerator"])
+    require_on_board(options, artifact)
+    asked["accelerator"] = artifact.accelerator
+    target = show_configuration(asked, model, console)
+    with console.progress(f"compiling {model} for {target.accelerator}"):
+        found = beside(model, artifact, target)
+    return Answer(
+        {**versions_as_dict([found.theirs, found.ours]), **found.as_dict()},
+        beside_text(found, width=console.table_width),
+        diagnostics=tuple(artifact.doubts),
+    )
+
+
+def _refuse_exactness_options(options: argparse.Namespace, names: Sequence[str]) -> None:
+    wrong = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) is not None]
+    if wrong:
+        raise fail(
+            "E200",
+            f"the command line is wrong: {', '.join(wrong)} is for one MODEL beside its reference, "
+            "and this compares by cost",
+            help="mizzen compare --help",
+        )
 
 
 def _costs(options: argparse.Namespace, configurations: list[Keywords], console: Console) -> Answer:

@@ -24,6 +24,7 @@ from mizzen.report.comparison import Outcome
 from mizzen.report.precision import BINS
 
 if TYPE_CHECKING:
+    from mizzen.analysis.comparison.beside import Beside
     from mizzen.report.comparison import Comparison, FirstDifference, LayerComparison
     from mizzen.report.precision import LayerPrecision, Precision
     from mizzen.report.versions import Version, VersionGrowth
@@ -131,6 +132,36 @@ def _energy(version: Version) -> str:
     if energy is None:
         return "-"
     return f"{energy.mj:#.2g} mJ ({energy.low_mj:#.2g} to {energy.high_mj:#.2g})"
+
+
+SHOWN_LAYERS = 20
+"""Rows of layers: those in which Mizzen's code is slowest beside the other."""
+
+
+def beside_text(found: Beside, *, width: int) -> str:
+    """Say what an artifact and Mizzen's code cost, and which layers are slower."""
+    layers = found.by_difference
+    slower = sum(layer.slower > 0 for layer in layers)
+    rows = [
+        (str(layer.index), layer.kind, f"{layer.theirs:,}", f"{layer.ours:,}",
+         f"{layer.slower:+,}", layer.their_bound or "-", layer.our_bound or "-")
+        for layer in layers[:SHOWN_LAYERS]
+    ]  # fmt: skip
+    text = named_table(
+        rows,
+        [layer.name for layer in layers[:SHOWN_LAYERS]],
+        width=width,
+        headings=("#", "type", "artifact", "mizzen", "slower", "waits for", "waits for", "output"),
+        right=(0, 2, 3, 4),
+    )
+    head = f"Layers, Mizzen's slowest first: slower in {slower} of {len(layers)}"
+    if len(layers) > SHOWN_LAYERS:
+        head += f", {SHOWN_LAYERS} shown"
+    if found.unknown:
+        head += f"; {found.unknown:,} cycles of the artifact are of no known layer"
+    costs = versions_text([found.theirs, found.ours], width=width)
+    said = paragraph(head, width=width, indent="")
+    return f"{costs}\n\n{said}\n{text}"
 
 
 def _flash(versions: Sequence[Version]) -> Iterator[str]:

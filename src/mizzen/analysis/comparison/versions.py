@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mizzen.report.board_figures import BoardFigures
     from mizzen.report.cost import CostReport
     from mizzen.report.memory import MemoryReport
+    from mizzen.targets.ethos_u.machine.config import EthosUConfiguration
 
 ARTIFACTS = (".zip", ".pte", ".npz")
 """How the names of files end that are compiled already."""
@@ -91,9 +92,14 @@ def cost_of(
     report: CompileReport | None,
     configuration: Mapping[str, str],
     figures: BoardFigures | None = None,
+    system: EthosUConfiguration | None = None,
 ) -> Version:
-    """Return the costs of an artifact: its streams' time, and the memories that it must have."""
-    cost, memory = cost_report(artifact, figures=figures), memory_report(artifact)
+    """Return the costs of an artifact: its streams' time, and the memories that it must have.
+
+    system  that it runs in; else the one that it was compiled for
+    """
+    cost = cost_report(artifact, configuration=system, figures=figures)
+    memory = memory_report(artifact, configuration=system)
     layers = tuple(_operations(cost) if report is None else _layers(cost, report))
     macs = sum(operation.macs for operation in cost.operations)
     areas = {AreaName(area.area, area.memory): area.used_bytes for area in memory.areas}

@@ -61,7 +61,8 @@ def overwritten(
     """Return the inputs of an operation, or of its chain so far, that `writer` writes too early.
 
     Jobs of later blocks may read before or after an earlier block is written. With each input
-    come bytes that are in danger, all of them where blocks are few. Nothing more is returned where patience ends.
+    come bytes that are in danger, all of them where blocks are few. Nothing more is returned where
+    patience ends.
     """
     patience.blocks += LOOKED_AT_FOR_EACH
     result = writer.blocks.result
