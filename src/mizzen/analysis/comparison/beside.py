@@ -160,9 +160,9 @@ def origins_of(artifact: Artifact, truth: Truth) -> Iterator[Origins]:
     """
     values = truth.values(truth.stimuli(INPUTS, SEED))
     library = Library(list(truth.references(values)))
-    state = Isolated(artifact, library)
-    state.right = truth.tensors_of(artifact, values)
-    arrays = tuple(state.right[index] for index in artifact.contents.inputs)
+    right = truth.tensors_of(artifact, values)
+    state = Isolated(artifact, library, right)
+    arrays = tuple(right[index] for index in artifact.contents.inputs)
     execute(artifact.contents, Batch(INPUTS, Form.STACKED, arrays), state)
     for place, step in enumerate(s for s in artifact.steps if isinstance(s, NpuStep)):
         known: dict[int, Origin] = dict(getattr(step.program, "origins", {}))
