@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mizzen
+from mizzen.analysis.instrumenting import instrument
 from mizzen.artifact.alone import apart
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import read_network
@@ -111,3 +112,19 @@ def test_signatures_share_a_variable_in_a_session() -> None:
     assert np.array_equal(first, again)
     fresh = np.asarray(artifact.session(BATCH).run(signature="ask"))
     assert not np.array_equal(first, fresh)
+
+
+def test_the_main_network_is_cut_into_parts_and_others_stay_whole() -> None:
+    data = several([("one", one_conv(4)), ("two", one_conv(5))], {"first": 0, "second": 1})
+    artifact = mizzen.compile(data, ACCELERATORS[0])
+    made = instrument(artifact)
+    assert [said.render() for said in made.diagnostics] == [
+        "warning[W355]: only the main subgraph is cut; what is on the NPU of others stays whole: "
+        "two\n  at   model_vela.tflite"
+    ]
+    (x,) = given(artifact, 1)
+    for name in artifact.signatures:
+        found, wanted = (
+            np.asarray(each.signature(name).run(x)) for each in (made.artifact, artifact)
+        )
+        assert np.array_equal(found, wanted)
