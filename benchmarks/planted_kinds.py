@@ -6,7 +6,7 @@ the stream would have sent with that one number wrong. The others are about comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -281,8 +281,12 @@ def _extra(name: str) -> Callable[..., Planted | None]:
     return plant
 
 
-def _kinds() -> tuple[Kind, ...]:
-    registers: list[tuple[str, str, str, Change]] = []
+Row = tuple[str, str, str, Change]
+"""Name of a kind, register, field, and how it is wrong."""
+
+
+def _of_maps() -> list[Row]:
+    registers: list[Row] = []
     for prefix in ("IFM", "IFM2", "OFM"):
         name = f"SET_{prefix}"
         registers += [
@@ -301,7 +305,8 @@ def _kinds() -> tuple[Kind, ...]:
             (f"{prefix} storage", f"{name}_PRECISION", "activation_storage", to(1)),
             (f"{prefix} zero point", f"{name}_ZERO_POINT", "zero_point", up(1)),
         ]
-    registers += [
+    return [
+        *registers,
         ("IFM depth", "SET_IFM_DEPTH_M1", "depth", up(1)),
         ("IFM depth, half", "SET_IFM_DEPTH_M1", "depth", half),
         ("IFM upscaling", "SET_IFM_UPSCALE", "mode", to(1)),
@@ -318,6 +323,11 @@ def _kinds() -> tuple[Kind, ...]:
         ("rounding", "SET_OFM_PRECISION", "round_mode", to(2)),
         ("OFM transposed", "SET_OFM_PRECISION", "activation_transpose", to(1)),
         ("OFM reversed", "SET_OFM_PRECISION", "activation_reverse", to(2)),
+    ]
+
+
+def _of_work() -> list[Row]:
+    return [
         ("block, width odd", "SET_OFM_BLK_WIDTH_M1", "width", up(1)),
         ("block, height too large", "SET_OFM_BLK_HEIGHT_M1", "height", to(32)),
         ("block, depth", "SET_OFM_BLK_DEPTH_M1", "depth", up(4)),
@@ -351,6 +361,11 @@ def _kinds() -> tuple[Kind, ...]:
         ("records' length", "SET_SCALE_LENGTH", "length", half),
         ("weights' format", "SET_WEIGHT_FORMAT", "weight_format", flip),
         ("weights' sparsity", "SET_WEIGHT_FORMAT", "weight_sparsity", flip),
+    ]
+
+
+def _of_scales_and_transfers() -> list[Row]:
+    return [
         ("output's scale", "SET_OFM_SCALE", "scale", half),
         ("output's scale, a bit", "SET_OFM_SCALE", "scale", up(1 << 24)),
         ("output's shift", "SET_OFM_SCALE", "shift", up(1)),
@@ -382,7 +397,10 @@ def _kinds() -> tuple[Kind, ...]:
         ("transfer's length, less", "SET_DMA0_LEN", "length", half),
         ("transfer's length, more", "SET_DMA0_LEN", "length", up(1 << 16)),
     ]
-    commands = (
+
+
+def _of_commands() -> tuple[Kind, ...]:
+    return (
         Kind("pooling or elementwise mode", _mode({0: 1, 1: 0, 2: 1, 3: 0, 4: 3, 8: 9, 9: 8})),
         Kind("sum in the place of a product", _mode({0: 1})),
         Kind("difference in the place of a sum", _mode({1: 2})),
@@ -404,11 +422,15 @@ def _kinds() -> tuple[Kind, ...]:
             "SET_IFM_BASE0", "SET_OFM_BASE0", "SET_OFM_SCALE", "SET_IFM_ZERO_POINT",
             "SET_OFM_STRIDE_Y", "SET_WEIGHT_LENGTH", "SET_KERNEL_HEIGHT_M1")),
     )  # fmt: skip
-    plain = (Kind(name, _set(register, part, change)) for name, register, part, change in registers)
-    return (*plain, *commands)
 
 
-KINDS = _kinds()
+def _kinds() -> Iterator[Kind]:
+    for name, register, part, change in (*_of_maps(), *_of_work(), *_of_scales_and_transfers()):
+        yield Kind(name, _set(register, part, change))
+    yield from _of_commands()
+
+
+KINDS = tuple(_kinds())
 
 
 @dataclass
