@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import mizzen
+from mizzen.analysis.comparison import Inputs, compare
 from mizzen.analysis.comparison.accusing import Evidence
 from mizzen.analysis.comparison.bisection import FirstDifference, first_difference
 from mizzen.artifact.artifact import Artifact
+from mizzen.artifact.steps import NpuStep, read_network
 from mizzen.diagnostics import MizzenError
 
 from .registers import with_setting
@@ -76,3 +79,27 @@ def test_another_network_is_refused() -> None:
     other = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.onnx"
     with pytest.raises(MizzenError, match="E832"):
         first_difference(compiled(), other)
+
+
+def test_the_file_of_mesa_is_compared_by_the_numbers_of_its_tensors(tmp_path: Path) -> None:
+    accelerator = "ethos-u65-256"
+    artifact = mizzen.compile(
+        DIGITS, accelerator, memory_mode="Shared_Sram", system_config="Ethos_U65_Embedded"
+    )
+    wrong = with_setting(artifact, "SET_OFM_ZERO_POINT", 0, 3)
+    main = read_network(DIGITS.read_bytes(), DIGITS.name).main
+    for given, holds in ((artifact, True), (wrong, False)):
+        (step,) = (step for step in given.steps if isinstance(step, NpuStep))
+        program = step.program
+        places = zip(
+            (*main.inputs, *main.outputs), (*program.inputs, *program.outputs), strict=True
+        )
+        table = b"".join(struct.pack("<3I", i, each.offset, each.size_bytes) for i, each in places)
+        parts = program.words.tobytes(), program.constants[0].tobytes()
+        sizes = len(parts[0]), len(parts[1]), program.region_bytes[1], len(table)
+        file = tmp_path / "net.bin"
+        file.write_bytes(struct.pack("<4Q", *sizes) + table + b"".join(parts))
+        found = compare(DIGITS, artifact=mizzen.load(file, accelerator), inputs=Inputs(count=4))
+        assert (found.holds, found.layers) == (holds, ())
+        assert holds == (found.first is None)
+        assert found.first is None or (found.first.index, found.first.tensor) == (0, "conv0")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mizzen.analysis.comparison.recognising import Library, Part
+from mizzen.analysis.comparison.recognising import DISTINCT, Library, Part
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.execution import KeptState
 from mizzen.artifact.interface import Array, Values
@@ -50,8 +50,9 @@ class Executed:
 
     @property
     def tells(self) -> bool:
-        """Whether what it wrote can only come of what is right: it is known, and no constant."""
-        return self.is_known and self.map is not None and bool((self.map != self.map.flat[0]).any())
+        """Whether what it wrote can only come of what is right: few numbers may be so by chance."""
+        known = self.map if self.is_known else None
+        return known is not None and len(np.unique(known)) >= DISTINCT
 
 
 @dataclass(frozen=True, slots=True)
