@@ -15,6 +15,7 @@ class _Rotated(nn.Module):
     """Turns a token by its position's angles, and adds up the visible ones of a cache."""
 
     cache: Tensor
+    speed: Tensor
 
     def __init__(self) -> None:
         super().__init__()
