@@ -197,7 +197,7 @@ class Trial:
         if lost:
             return lost[-1]
         if read.reader.index == END:
-            return self.known.get(read.makers[0])
+            return next((self.known[each] for each in read.makers if each in self.known), None)
         return makers[-1] if makers else None
 
     def _over(self, read: Read, writer: Executed) -> Iterator[Executed]:
