@@ -32,9 +32,8 @@ SCHEMA = Schema(
         "Allocator": Fields(silent="name"),
         "Event": Fields(read="profile_event", silent="allocation_event debug_event"),
         "ProfileEvent": Fields(
-            read="name instruction_id delegate_debug_id_int delegate_debug_id_str start_time "
-            "end_time",
-            silent="chain_index delegate_debug_metadata",
+            read="name instruction_id delegate_debug_id_str start_time end_time",
+            silent="chain_index delegate_debug_id_int delegate_debug_metadata",
         ),
         "AllocationEvent": Fields(silent="allocator_id allocation_size"),
         "DebugEvent": Fields(silent="chain_index instruction_id"),

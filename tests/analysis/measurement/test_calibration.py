@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -209,6 +211,31 @@ def test_counts_that_are_held_out_say_whether_the_fit_is_better(
     worse = fit(board, noise).held_out
     assert worse is not None
     assert not worse.better
+
+
+@pytest.mark.parametrize("in_ticks", [(0, 2, 4), (1,)], ids=["several", "one"])
+def test_both_halves_have_counts_in_ticks_or_none(
+    parts: Artifact, system: EthosUConfiguration, in_ticks: tuple[int, ...]
+) -> None:
+    """Else one has a timer whose rate nothing tells."""
+    steps = [steps_of(step.program) for step in parts.steps if isinstance(step, NpuStep)]
+    counts = [(each, cycles_of(each, system)) for each in (*steps, *steps)]
+    samples = [
+        Sample(f"{place}", (each,), cycles * TIMER if place in in_ticks else cycles,
+               in_ticks=place in in_ticks)
+        for place, (each, cycles) in enumerate(counts)
+    ]  # fmt: skip
+    held = fit(system, samples).held_out
+    assert held is not None
+    assert len(held.after) == len(samples) - (len(in_ticks) == 1)
+    assert mean_error(held.before) < 0.01
+    assert mean_error(held.after) < 0.05
+
+
+def test_a_number_that_may_be_anything_has_no_factor_in_the_document(found: Calibration) -> None:
+    loose = tuple(replace(each, told=True, error=math.inf) for each in found.fit.fitted)
+    document = replace(found, fit=replace(found.fit, fitted=loose)).as_dict()
+    assert '"error_factor": null' in json.dumps(document, allow_nan=False)
 
 
 def test_reads_and_writes_keep_their_ratio() -> None:

@@ -57,6 +57,10 @@ def test_instructions_are_a_profile(prefix: bytes) -> None:
     )
 
 
+def test_a_measurement_is_told_by_its_run() -> None:
+    assert [each.where for each in read_log("net.etdp", dump(2)).measurements] == ["run 1", "run 2"]
+
+
 def test_the_table_has_the_fields_of_executorchs_schema() -> None:
     found = find_spec("executorch")
     if found is None or found.submodule_search_locations is None:

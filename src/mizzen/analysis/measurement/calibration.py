@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 from mizzen.analysis.log_text import decode_log
@@ -15,7 +16,6 @@ from mizzen.analysis.measurement.memories import Quantity
 from mizzen.analysis.measurement.reading import (
     MOST_MEASUREMENTS,
     Measurement,
-    formats_of,
     read_measurements,
 )
 from mizzen.analysis.measurement.samples import Beats, CpuTime, match
@@ -68,7 +68,8 @@ class Calibration:
     @property
     def formats(self) -> tuple[Format, ...]:
         """The forms of text that the logs have."""
-        return tuple(dict.fromkeys(f for log in self.logs for f in formats_of(log.measurements)))
+        seen = (each.format for log in self.logs for each in log.measurements)
+        return tuple(dict.fromkeys(seen))
 
     @property
     def counts(self) -> int:
@@ -172,7 +173,7 @@ def _parameter(each: Fitted) -> dict[str, object]:
         "before": each.parameter.before,
         "value": each.value,
         "known": each.told,
-        "error_factor": each.error if each.told else None,
+        "error_factor": each.error if each.told and isfinite(each.error) else None,
         "at_bound": each.at_bound,
     }
 

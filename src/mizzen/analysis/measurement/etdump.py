@@ -23,7 +23,6 @@ from mizzen.flatbuffer.reader import Record
 
 KERNEL, DELEGATE, NAMED = "OPERATOR_CALL", "DELEGATE_CALL", "native_call_"
 NPU_EVENT = "EthosUBackend::execute()NPU"
-NO_DELEGATE = -1
 
 
 def read_events(data: bytes, file: str) -> tuple[Measurement, ...]:

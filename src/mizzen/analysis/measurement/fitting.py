@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from mizzen.analysis.measurement.memories import (
-    SETTLED_TICKS,
+    LATENCY_STEP,
     Parameter,
     Quantity,
     parameters,
@@ -167,21 +167,23 @@ def _known(configuration: EthosUConfiguration, samples: Sequence[Sample]) -> tup
 
 
 def _held_out(configuration: EthosUConfiguration, samples: Sequence[Sample]) -> HeldOut | None:
-    """Fit to every second count, and ask for the others; then the other way round."""
-    if len(samples) < LEAST_TO_HOLD_OUT:
+    """Fit to every second count, and ask for the others; then the other way round.
+
+    Each half needs counts in ticks where the other has any: without, it knows no rate of the timer.
+    So they are dealt out after all others, and a single one is left out.
+    """
+    dealt = sorted(samples, key=lambda sample: sample.in_ticks)
+    if sum(sample.in_ticks for sample in dealt) == 1:
+        dealt.pop()
+    if len(dealt) < LEAST_TO_HOLD_OUT:
         return None
-    known = _known(configuration, samples)
-    before = [1.0] * len(samples)
-    after = [1.0] * len(samples)
-    for first in (0, 1):
-        places = range(1 - first, len(samples), 2)
-        search = _Search(configuration, tuple(samples[first::2]), known)
-        others = replace(search, samples=tuple(samples[place] for place in places))
-        fitted, timer = search.fitted(), search.timer_alone()
-        for place, one, other in zip(
-            places, others.ratios(timer), others.ratios([f.value for f in fitted]), strict=True
-        ):
-            before[place], after[place] = one, other
+    known = _known(configuration, dealt)
+    one, other = (_Search(configuration, tuple(dealt[first::2]), known) for first in (0, 1))
+    before: list[float] = []
+    after: list[float] = []
+    for told, asked in ((one, other), (other, one)):
+        before += asked.ratios(told.timer_alone())
+        after += asked.ratios([each.value for each in told.fitted()])
     return HeldOut(tuple(before), tuple(after))
 
 
@@ -338,16 +340,16 @@ def _step(slopes: Floats, residuals: Floats, damping: float) -> Floats:
 
 def _place(known: Parameter, value: float) -> float:
     """Return where a value is, as a logarithm; latencies begin at 0."""
-    return math.log(value + (SETTLED_TICKS if known.quantity is Quantity.LATENCY else 0.0))
+    return math.log(value + (LATENCY_STEP if known.quantity is Quantity.LATENCY else 0.0))
 
 
 def _moved(known: Parameter, value: float, by: float) -> float:
     """Return the value so far away; a latency is another whole number of cycles."""
     if known.quantity is not Quantity.LATENCY:
         return value * math.exp(by)
-    moved = (value + SETTLED_TICKS) * math.exp(by) - SETTLED_TICKS
-    if abs(moved - value) < SETTLED_TICKS and abs(by) >= STEP:
-        moved = value + math.copysign(SETTLED_TICKS, by)
+    moved = (value + LATENCY_STEP) * math.exp(by) - LATENCY_STEP
+    if abs(moved - value) < LATENCY_STEP and abs(by) >= STEP:
+        moved = value + math.copysign(LATENCY_STEP, by)
     return round(moved)
 
 

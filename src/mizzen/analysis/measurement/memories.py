@@ -24,7 +24,7 @@ LONGEST_LATENCY = 4096
 """Cycles; `vela.ini` has at most 500."""
 SLOWEST_TIMER, FASTEST_TIMER = 1e-4, 1e3
 """Ticks of a profile's timer in a cycle of the NPU: a clock of 100 kHz beside one of 1 GHz."""
-SETTLED_TICKS = 2.0
+LATENCY_STEP = 2.0
 """The least change of a latency that is tried; latencies are whole cycles."""
 
 

@@ -7,7 +7,7 @@ row knows says nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mizzen.analysis.log_text import lines_of
@@ -55,7 +55,7 @@ class OperatorTime:
 class Measurement:
     """What a log says of an inference, or of a part.
 
-    line        where it begins, from 1
+    line        where it begins, from 1; of an ETDump, the number of the run
     part        which of how many parts, from 1; None of a whole inference
     cycles      of the NPU, of one inference; None where no text has them
     cpu_cycles  of the processor, of one whole inference
@@ -72,6 +72,11 @@ class Measurement:
     events: Mapping[str, float] = field(default_factory=dict[str, float])
     operators: tuple[OperatorTime, ...] = ()
     inferences: int = 1
+
+    @property
+    def where(self) -> str:
+        """Where it is in its file, as people say it."""
+        return f"{'run' if self.format is Format.ETDUMP else 'line'} {self.line}"
 
     @property
     def npu_cycles(self) -> float | None:
@@ -288,8 +293,3 @@ def _event(name: str) -> str:
     """Return an event by the driver's name, whatever it is called."""
     name = name.removeprefix("ETHOSU_PMU_")
     return SHORT_EVENTS.get(name, name)
-
-
-def formats_of(measurements: Sequence[Measurement]) -> Iterator[Format]:
-    """Return the formats that were seen, each once, in their order."""
-    yield from dict.fromkeys(each.format for each in measurements)

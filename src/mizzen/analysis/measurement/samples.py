@@ -185,8 +185,8 @@ def _take(
         if of != len(parts) or not 1 <= number <= of:
             raise fail(
                 "E743",
-                f"the log must be of the artifact's {len(parts)} parts, and line "
-                f"{measurement.line} is of part {number} of {of}",
+                f"the log must be of the artifact's {len(parts)} parts, and "
+                f"{measurement.where} is of part {number} of {of}",
                 help="give the artifact that ran: `mizzen compile --instrument` writes one whose "
                 "parts are counted",
             )
@@ -213,7 +213,7 @@ def _profile(measurement: Measurement, counts: _Counts, entries: Sequence[_Entry
         raise fail(
             "E742",
             "a profile must have the artifact's operators in their order, "
-            f"{_listed([entry.name for entry in entries])}, and line {measurement.line} has "
+            f"{_listed([entry.name for entry in entries])}, and {measurement.where} has "
             f"{_listed([operator.name for operator in operators])}",
             help="give the artifact that ran, and the whole profile of each inference",
         )
@@ -244,7 +244,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _samples(counts: _Counts, parts: Sequence[_Part]) -> Iterator[Sample]:
-    """Return the counts as samples: of parts where there are any, else of all of them."""
+    """Return the counts as samples: first those of parts, then those of whole inferences."""
     steps = [steps_of(part.program) for part in parts]
     for known, in_ticks in ((counts.parts, False), (counts.ticks, True)):
         for place, values in sorted(known.items()):
