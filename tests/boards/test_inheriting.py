@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mizzen.boards import find_board, linker_script
+from mizzen.boards import Measured, find_board, linker_script, measured_file
+from mizzen.boards.board import MeasuredMemory
 from mizzen.diagnostics import MizzenError
 
 
@@ -14,6 +15,19 @@ def read(tmp_path: Path, text: str, name: str = "mine.toml") -> Path:
     path = tmp_path / name
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize("name", ["my board", "_slow", "x" * 80, 'a"b'])
+def test_a_measured_board_is_read_again_whatever_it_is_called(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / 'a "b" \\ c'
+    folder.mkdir()
+    parent = read(folder, 'inherits = "corstone300"\nname = "mine"', "parent.toml")
+    flash = MeasuredMemory("OffChipFlash", 0.4, 150, 0)
+    measured = Measured("ethos-u55-128", "Ethos_U55_High_End_Embedded", "a log, " * 1000, (flash,))
+    text = measured_file(str(parent), name, "T" * 100 + ", measured", measured)
+    board = find_board(str(read(tmp_path, text)))
+    assert board.measured is not None
+    assert board.measured.memories == (flash,)
 
 
 def test_a_board_inherits_one_that_is_built_in(tmp_path: Path) -> None:

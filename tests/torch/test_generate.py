@@ -78,6 +78,13 @@ def test_a_text_ends_with_the_context(artifact: Artifact) -> None:
     assert len([*artifact.session().generate([1, 2])]) == PLACES - 1
     with pytest.raises(MizzenError, match="must have 1 to 6 tokens, and has 7"):
         list(artifact.session().generate([1] * 7))
+    session = artifact.session()
+    assert len([*session.generate([1], 2)]) == 2
+    with pytest.raises(MizzenError, match=r"the last token that was chosen, must have 1 to 4 .* 5"):
+        list(session.generate([1] * 4))
+    assert len([*session.generate([1])]) == 3
+    with pytest.raises(MizzenError, match=r"E732.*all 6 positions of the context are taken"):
+        list(session.generate([1]))
 
 
 def test_the_command_line_continues_a_prompt(
@@ -93,6 +100,8 @@ def test_the_command_line_continues_a_prompt(
     assert answer["tokens_per_second"] > 0
     assert main([*words[:2], "--prompt", "a"]) == 2  # a byte beyond the vocabulary
     assert "E734" in capsys.readouterr().err
+    assert main([*words[:2], "--prompt-tokens", "1,x"]) == 2
+    assert "tokens are whole numbers, as in 1,2,3, not '1,x'" in capsys.readouterr().err
 
 
 def test_what_is_no_decoder_is_refused() -> None:

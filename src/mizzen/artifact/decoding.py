@@ -141,10 +141,19 @@ class Decoding:
     def _require_room(self, tokens: int) -> None:
         context = self.decoder.context
         room = tokens if context is None else context - self.taken
-        if not 1 <= tokens <= room:
+        if room < 1 and tokens:
             raise fail(
                 "E732",
-                f"a prompt must have 1 to {max(room, 1)} tokens, and has {tokens}",
+                f"a session must have room for another token, and all {context} positions of the "
+                "context are taken",
+                help="start another session, or compile with a longer cache",
+            )
+        if not 1 <= tokens <= room:
+            chosen = 0 if self._chosen is None else 1
+            last = ", with the last token that was chosen," if chosen else ""
+            raise fail(
+                "E732",
+                f"a prompt{last} must have 1 to {room} tokens, and has {tokens}",
                 help="shorten the prompt, start another session, or compile with a longer cache",
             )
 

@@ -69,8 +69,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", metavar="S", type=int, default=0, help="of the draws")
 
 
-def _tokens(words: str) -> list[int]:
-    return [int(word) for word in words.split(",")]
+def _tokens(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isascii() and word.isdecimal() for word in words):
+        raise argparse.ArgumentTypeError(f"tokens are whole numbers, as in 1,2,3, not {text!r}")
+    return list(map(int, words))
 
 
 def execute(options: argparse.Namespace, console: Console) -> Answer:
