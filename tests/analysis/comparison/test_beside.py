@@ -9,8 +9,10 @@ import pytest
 import mizzen
 from mizzen.analysis.comparison.beside import Beside, beside
 from mizzen.cli.comparison import beside_text
+from mizzen.artifact.loading import artifact_of
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.options import CompileOptions
+from mizzen.diagnostics import MizzenError
 from mizzen.targets.ethos_u.machine.config import ACCELERATORS
 
 from ...mesa.lowering import lowered  # noqa: TID252 tests are no package with a name
@@ -44,6 +46,29 @@ def test_a_file_of_mesa_is_laid_to_the_layers_of_the_network(model: Path, tmp_pa
     lines = beside_text(found, width=100).splitlines()
     assert "Layers, Mizzen's slowest first: slower in 0 of 6" in lines
     assert lines[1].split()[:3] == ["model", "accelerator", "cycles"]
+
+
+def test_operations_that_cannot_be_watched_are_of_no_operator(model: Path, tmp_path: Path) -> None:
+    n78 = "ethos-n78-4tops-4ple"
+    path = tmp_path / "residual_ethosn.tflite"
+    path.write_bytes(mizzen.compile(model, n78, prove="off").data)
+    found = beside(str(model), mizzen.load(path), resolve_target(CompileOptions(n78)))
+    assert found.unknown == found.theirs.cycles > 0
+
+
+def test_an_artifact_with_its_report_may_be_of_any_network(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="ONNX is not installed (pip install '.[onnx]')")
+    from ...compiler.onnx.networks import whole  # noqa: TID252
+
+    path = tmp_path / "whole.onnx"
+    path.write_bytes(whole("int8").data)
+    artifact = mizzen.compile(path, U65, prove="off")
+    found = beside(str(path), artifact, resolve_target(CompileOptions(U65)))
+    assert found.theirs.cycles == found.ours.cycles
+    assert all(layer.slower == 0 for layer in found.layers)
+    bare = artifact_of(artifact.data, artifact.name)
+    with pytest.raises(MizzenError, match=r"E832.* known for networks of TFLite and TOSA"):
+        beside(str(path), bare, resolve_target(CompileOptions(U65)))
 
 
 def test_an_artifact_of_vela_needs_no_report(model: Path, tmp_path: Path) -> None:

@@ -89,13 +89,13 @@ def beside(
     """Compile a model for a configuration, and say what both cost in it.
 
     Raises what compiling does, E570 for an artifact of another accelerator, E831 for one of another
-    network.
+    network, E832 for one without a report of a network that is neither TFLite nor TOSA.
     """
     source = source_of(model)
     own = compile_file(source, target, on_progress)
     report = own.report
     assert report is not None, "a compilation always reports"
-    named = _named(artifact, truth_of(model))
+    named = _named(artifact, model)
     asked, figures = target.configuration, target.board_figures
     system = asked if isinstance(asked, EthosUConfiguration) else None
     ours = cost_report(own, configuration=system, figures=figures)
@@ -146,17 +146,19 @@ def _bound(operations: Sequence[OperationCost]) -> str:
     return max(waited, key=lambda cause: waited[cause]).value if waited else ""
 
 
-def _named(artifact: Artifact, truth: Truth) -> Artifact:
+def _named(artifact: Artifact, model: str) -> Artifact:
     """Return the artifact with the network's operators for its operations."""
     if artifact.report is not None:
         return artifact
-    return artifact_of(artifact.data, artifact.name, origins=tuple(origins_of(artifact, truth)))
+    origins = tuple(origins_of(artifact, truth_of(model)))
+    return artifact_of(artifact.data, artifact.name, origins=origins)
 
 
 def origins_of(artifact: Artifact, truth: Truth) -> Iterator[Origins]:
     """Return the operator of the network that each operation is of, by byte offset of its command.
 
-    What writes no tensor of the network is of the operator whose tensor comes next.
+    What writes no tensor of the network is of the operator whose tensor comes next. Of an NPU whose
+    operations cannot be watched none is known.
     """
     values = truth.values(truth.stimuli(INPUTS, SEED))
     library = Library(list(truth.references(values)))
@@ -167,7 +169,8 @@ def origins_of(artifact: Artifact, truth: Truth) -> Iterator[Origins]:
     for place, step in enumerate(s for s in artifact.steps if isinstance(s, NpuStep)):
         known: dict[int, Origin] = dict(getattr(step.program, "origins", {}))
         waiting: list[int] = []
-        for each in state.executions[place].operations if not known else ():
+        seen = None if known else state.executions.get(place)
+        for each in () if seen is None else seen.operations:
             waiting.append(each.trace.offset_bytes)
             if each.parts and each.parts[0].reference.origin.operator is not None:
                 known |= dict.fromkeys(waiting, each.parts[0].reference.origin)

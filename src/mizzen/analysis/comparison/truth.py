@@ -30,6 +30,9 @@ from mizzen.reference import evaluate_batch
 MESA_TENSOR = "tensor_"
 """What tensors are called whose file has only their numbers in the network."""
 
+REFUSED = ("E702", "E706")
+"""What says that TensorFlow Lite Micro does not take a network."""
+
 
 class Truth(ABC):
     """A network whose tensors are computed by its reference, by numbers of its own."""
@@ -39,18 +42,14 @@ class Truth(ABC):
 
     def __init__(self, source: Source | None = None) -> None:
         self._source = source
-        self._compiled: dict[str, Artifact] = {}
+        self._compiled: dict[str, Artifact | None] = {}
 
     def compiled(self, accelerator: str | None) -> Artifact | None:
         """Return what is made of the network now; None where that is not known or not possible."""
         if self._source is None or accelerator is None:
             return None
         if accelerator not in self._compiled:
-            target = resolve_target(CompileOptions(accelerator))
-            try:
-                self._compiled[accelerator] = compile_file(self._source, target, None)
-            except MizzenError:
-                return None
+            self._compiled[accelerator] = _compiled(self._source, accelerator)
         return self._compiled[accelerator]
 
     @abstractmethod
@@ -132,6 +131,14 @@ class Truth(ABC):
                 yield index, names[info.name]
 
 
+def _compiled(source: Source, accelerator: str) -> Artifact | None:
+    target = resolve_target(CompileOptions(accelerator))
+    try:
+        return compile_file(source, target, None)
+    except MizzenError:
+        return None
+
+
 def is_numbered(artifact: Artifact) -> bool:
     """Whether an artifact's tensors are called by their numbers in the network, as Mesa's are."""
     infos = (*artifact.inputs, *artifact.outputs)
@@ -195,10 +202,6 @@ class TfliteTruth(Truth):
         return _alone((tensor.name, tensor.index) for tensor in self.model.main.tensors)
 
 
-REFUSED = ("E702", "E706")
-"""What says that TensorFlow Lite Micro does not take a network."""
-
-
 class TosaTruth(Truth):
     """A TOSA graph, as the specification means it."""
 
@@ -257,7 +260,8 @@ def truth_of(network: str | PathLike[str] | bytes) -> Truth:
         case form:
             raise fail(
                 "E832",
-                f"the first wrong operation is found in networks of TFLite and TOSA, and "
-                f"{source.name} is of {form.name}",
-                help="`mizzen compare` says which layer differs",
+                "what single operations of a stream must give is known for networks of TFLite and "
+                f"TOSA, and {source.name} is of {form.name}",
+                help="give an artifact of `mizzen compile`, with its report beside it; `mizzen "
+                "compare` says which layer differs",
             )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mizzen.analysis.comparison.accusing import Accused, Evidence
+from mizzen.analysis.comparison.accusing import Accused
 from mizzen.analysis.comparison.executing import END, Executed, Execution
 from mizzen.artifact.interface import Array
 from mizzen.artifact.program import TracedOperation
+from mizzen.report.comparison import Evidence
 
 SAME_PLAN = 0.5
 """Of the operations, whose settings are equal at least where one memory plan is of both."""
