@@ -1,7 +1,8 @@
 """Execute an artifact, and keep what its operators write into memory.
 
 What is seen are the tensors between steps, each feature map that a command of an NPU operator
-writes, and the results of operators on the CPU inside a run of them.
+writes, and the results of operators on the CPU inside a run of them. A tensor of an NPU operator is
+seen as the first step that is none takes it: in an arena later ones may have written the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.batching import Batch, Form
 from mizzen.artifact.execution import KeptState, execute
 from mizzen.artifact.interface import Array, Values
-from mizzen.artifact.steps import CpuStep, HostSide, NpuStep, read_network
+from mizzen.artifact.steps import CpuStep, HostSide, NpuStep, Step, read_network
 from mizzen.compiler.proof.written import Written, written
 from mizzen.diagnostics import Origin
 from mizzen.frontends.tflite import Model
@@ -64,7 +65,8 @@ class Observer:
         self.commands = commands
         steps = [step for step in artifact.steps if isinstance(step, NpuStep)]
         self.places = {id(step): place for place, step in enumerate(steps)}
-        self._shown = dict(_shown(artifact))
+        self.taken = dict(_first_taken(artifact.steps))
+        self._shown = dict(_shown(artifact, self.taken))
 
     @property
     def keeps_state(self) -> bool:
@@ -102,6 +104,8 @@ class _Watching(KeptState):
     def infer(self, step: NpuStep | HostSide, values: Values, batch: int) -> None:
         """Compute a step, and keep what it gives."""
         if not isinstance(step, NpuStep):
+            taken = self.observer.taken.get(id(step), ())
+            self.seen.tensors.update({index: np.array(values[index]) for index in taken})
             step.run(values, batch)
             self.seen.tensors.update({index: np.array(values[index]) for index in step.outputs})
             return
@@ -137,9 +141,16 @@ class _Watching(KeptState):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Shown:
+    """A step's network that gives all of its tensors.
+
+    taken  tensors that the step is the first to take of an NPU operator, and their places among
+           its inputs
+    """
+
     network: bytes
     origins: Sequence[Origin]
     outputs: tuple[int, ...]
+    taken: Mapping[int, int]
 
 
 class _ShownKernels:
@@ -154,12 +165,26 @@ class _ShownKernels:
         self._session = HostKernels(shown.network, shown.origins).session(batch)
 
     def run(self, inputs: Sequence[Array], batch: int) -> list[Array]:
+        taken = self._shown.taken.items()
+        self.seen.tensors.update({index: np.array(inputs[place]) for index, place in taken})
         outputs = self._session.run(inputs, batch)
         self.seen.tensors.update(zip(self._shown.outputs, outputs, strict=True))
         return outputs[: self._outputs]
 
 
-def _shown(artifact: Artifact) -> Iterator[tuple[int, _Shown]]:
+def _first_taken(steps: Sequence[Step]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Return the tensors of NPU operators that a step is the first to take, by the step's id."""
+    given: set[int] = set()
+    for step in steps:
+        if isinstance(step, NpuStep):
+            given.update(step.outputs)
+        else:
+            taken = tuple(index for index in step.inputs if index in given)
+            given.difference_update(taken)
+            yield id(step), taken
+
+
+def _shown(artifact: Artifact, taken: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, _Shown]]:
     steps = [step for step in artifact.steps if isinstance(step, CpuStep)]
     if not steps:
         return
@@ -167,7 +192,8 @@ def _shown(artifact: Artifact) -> Iterator[tuple[int, _Shown]]:
     for step in steps:
         indices = [operator.index for operator in step.operators]
         part = extract(model.record, indices, shown=given_by(model, indices))
-        yield id(step), _Shown(part.network, step.origins, part.outputs)
+        places = {index: step.inputs.index(index) for index in taken[id(step)]}
+        yield id(step), _Shown(part.network, step.origins, part.outputs, places)
 
 
 def given_by(model: Model, operators: Sequence[int]) -> list[int]:
