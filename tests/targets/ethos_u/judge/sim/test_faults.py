@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mizzen.diagnostics import MizzenError, Origin
+from mizzen.targets.ethos_u.judge.hazards import find_hazards
 from mizzen.targets.ethos_u.judge.sim import Simulator
 from mizzen.targets.ethos_u.machine.program import HardwareId, Program
 
@@ -139,6 +140,15 @@ def test_elements_of_64_bits() -> None:
     precision = {**pooling_settings()["SET_OFM_PRECISION"], "activation_precision": 3}
     message = fault(pooling_program(SET_OFM_PRECISION=precision))
     assert "SET_OFM_PRECISION: elements must have at most 32 bits, not 64" in message
+
+
+def test_elements_of_64_bits_have_no_hazards_either() -> None:
+    """They once ended the look for hazards where a table was to be found for them."""
+    precision = {**pooling_settings()["SET_OFM_PRECISION"], "activation_precision": 3}
+    table = {**pooling_settings()["SET_ACTIVATION"], "activation_function": 16}
+    program = pooling_program(SET_OFM_PRECISION=precision, SET_ACTIVATION=table)
+    with pytest.raises(MizzenError, match=r"E613.*elements must have at most 32 bits, not 64"):
+        find_hazards(program)
 
 
 def test_a_sum_over_channels_of_several() -> None:

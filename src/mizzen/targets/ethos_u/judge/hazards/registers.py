@@ -11,6 +11,11 @@ from mizzen.targets.ethos_u.judge.hazards.blocks import Shape
 from mizzen.targets.ethos_u.judge.hazards.maps import Map, MemoryBlock, region_block
 
 
+DAMAGED = "the command stream is damaged or was made for another NPU; compile it again"
+MOST_BITS = 32
+"""Of an element: no operation takes or gives wider ones."""
+
+
 class Registers:
     """Values by command; what was never set is an error with the place of who asks for it."""
 
@@ -38,9 +43,14 @@ class Registers:
                 "E611",
                 f"{operation}: the operation needs {name}, which no command has set",
                 origin=origin,
-                help="the command stream is damaged or was made for another NPU; compile it again",
+                help=DAMAGED,
             )
         return fields
+
+    def _fault(self, must: str) -> Exception:
+        """Return what is said of a feature map that there cannot be: E613."""
+        operation, origin = self._reader
+        return fail("E613", f"{operation}: {must}", origin=origin, help=DAMAGED)
 
     def number(self, name: str) -> int:
         """Return the value of a register with one field."""
@@ -61,8 +71,12 @@ class Registers:
         return region_block(self.fields(name)["region"])
 
     def element_bytes(self, prefix: str) -> int:
-        """Return the size of an element of a feature map."""
-        return int(self.choice(f"SET_{prefix}_PRECISION", "activation_precision")[1:]) // 8
+        """Return the size of an element of a feature map. E613 beyond 32 bits."""
+        register = f"SET_{prefix}_PRECISION"
+        bits = int(self.choice(register, "activation_precision")[1:])
+        if bits > MOST_BITS:
+            raise self._fault(f"{register}: elements must have at most {MOST_BITS} bits, not {bits}")
+        return bits // 8
 
     def block(self) -> Shape:
         """Return height, width and depth of an OFM block."""
@@ -81,14 +95,8 @@ class Registers:
     def map(self, prefix: str, place: MemoryBlock, shape: Shape, *, stacked: bool) -> Map:
         """Return the feature map of registers `SET_<prefix>_*`. E613 if it has no elements."""
         if min(shape) < 1:
-            operation, origin = self._reader
             size = " x ".join(str(extent) for extent in shape)
-            raise fail(
-                "E613",
-                f"{operation}: {prefix} must have a positive size, not {size}",
-                origin=origin,
-                help="the command stream is damaged or was made for another NPU; compile it again",
-            )
+            raise self._fault(f"{prefix} must have a positive size, not {size}")
         number = self.number
         layout = self.choice(f"SET_{prefix}_PRECISION", "activation_format")
         return Map(
