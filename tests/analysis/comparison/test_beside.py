@@ -8,8 +8,8 @@ import pytest
 
 import mizzen
 from mizzen.analysis.comparison.beside import Beside, beside
-from mizzen.cli.comparison import beside_text
 from mizzen.artifact.loading import artifact_of
+from mizzen.cli.comparison import beside_text
 from mizzen.compiler.backend import resolve_target
 from mizzen.compiler.options import CompileOptions
 from mizzen.diagnostics import MizzenError

@@ -10,7 +10,6 @@ from mizzen.isa.command import Instruction
 from mizzen.targets.ethos_u.judge.hazards.blocks import Shape
 from mizzen.targets.ethos_u.judge.hazards.maps import Map, MemoryBlock, region_block
 
-
 DAMAGED = "the command stream is damaged or was made for another NPU; compile it again"
 MOST_BITS = 32
 """Of an element: no operation takes or gives wider ones."""
@@ -75,7 +74,9 @@ class Registers:
         register = f"SET_{prefix}_PRECISION"
         bits = int(self.choice(register, "activation_precision")[1:])
         if bits > MOST_BITS:
-            raise self._fault(f"{register}: elements must have at most {MOST_BITS} bits, not {bits}")
+            raise self._fault(
+                f"{register}: elements must have at most {MOST_BITS} bits, not {bits}"
+            )
         return bits // 8
 
     def block(self) -> Shape:
