@@ -37,6 +37,8 @@ EVERYTHING = 1 << 62
 """Up to where indices may read."""
 
 PLACE = np.uint64((1 << makers.PLACE_BITS) - 1)
+INPUT_PLACE = np.uint64((makers.INPUT >> makers.PLACE_BITS) - 1)
+"""Bits of a maker's number that have the place of an input, below the mark that it is one."""
 
 
 def traced(program: Program, plan: Plan) -> Iterator[TracedOperation]:
@@ -123,7 +125,7 @@ class _Tracer:
         known = np.array(self._numbers, np.int32)
         is_input = (first & np.uint64(makers.INPUT)) != 0
         is_constant = (first & np.uint64(makers.CONSTANT)) != 0
-        of_input = INPUT - (numbers & np.uint64(0x3FFFFF)).astype(np.int32)
+        of_input = INPUT - (numbers & INPUT_PLACE).astype(np.int32)
         made = known[np.where(is_input | is_constant, 0, numbers).astype(np.intp)]
         made = np.where(is_constant, CONSTANT, np.where(is_input, of_input, made))
         places = (first & PLACE).astype(np.int64)
@@ -140,9 +142,10 @@ def _extent(fm: FeatureMap) -> Extent:
 def _reads(operation: Operation) -> Iterator[tuple[int, int, int]]:
     """Yield the runs of bytes that an operation may read, whatever is there."""
     if isinstance(operation, Dma):
-        for source, _ in transfers(operation) if operation.indices is None else ():
-            yield operation.source.region, source, source + operation.length
-        if operation.indices is not None:
+        if operation.indices is None:
+            for source, _ in transfers(operation):
+                yield operation.source.region, source, source + operation.length
+        else:
             yield operation.source.region, 0, EVERYTHING
             yield operation.indices.stream.region, 0, EVERYTHING
         return

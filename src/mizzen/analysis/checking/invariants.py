@@ -21,14 +21,16 @@ UNREAD_SHARE = 0.25
 """Of the constants: as many that nothing reads are no padding, but something else's."""
 
 UNREAD_BYTES = 1024
+"""Of the constants: fewer may be padding of small networks."""
 
 INFERENCES = 4
 """Different inputs, at least, that must not all give the same."""
 
 SATURATED_SHARE = 0.95
-"""Of what an operation writes on inputs that vary: so many at the far end are no network's."""
+"""Of an output on inputs that vary: so many elements at an end of the range are no network's."""
 
 TELLING_ELEMENTS = 64
+"""Of an output: fewer, as scores of a few classes, may all be at an end."""
 
 
 def invariants_of(artifact: Artifact) -> Iterator[Diagnostic]:
@@ -37,8 +39,7 @@ def invariants_of(artifact: Artifact) -> Iterator[Diagnostic]:
     W340 for results that nothing reads, W341 for constants, W342 for tables that no function takes,
     N670 for outputs that no input reaches, N671 for inputs that nothing reads.
     """
-    read: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    sizes: dict[tuple[int, int], int] = {}
+    read: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by address and size of constants
     for place, step in enumerate(artifact.steps):
         if not isinstance(step, NpuStep) or not step.family.can_trace:
             continue
@@ -46,10 +47,9 @@ def invariants_of(artifact: Artifact) -> Iterator[Diagnostic]:
         yield from seen.strange()
         for region, data in step.family.constant_regions(step.program).items():
             key = data.__array_interface__["data"][0], data.nbytes
-            sizes[key] = data.nbytes
             read.setdefault(key, []).extend(seen.constants(region))
-    for key, runs in read.items():
-        yield from _unread(artifact, sizes[key], runs)
+    for (_, size), runs in read.items():
+        yield from _unread(artifact, size, runs)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def strange_outputs(
     """Yield what is strange in outputs `[N, *shape]` of inputs that vary.
 
     N672 where all outputs are the same for all inputs, N673 where nearly all elements of one are
-    the largest number.
+    the largest or the smallest number.
     """
     count = len(inputs[0]) if inputs else 0
     if count < INFERENCES or not outputs or any(map(_is_constant, inputs)):

@@ -187,13 +187,23 @@ def _line(command: ListedCommand) -> tuple[str, str]:
 def _counted(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]]) -> Iterator[str]:
     if len(ours) != len(theirs):
         yield f"{len(theirs)} commands instead of {len(ours)}"
+    # Lining up takes the square of what is long, and what has the same names is in line.
+    in_line = [name for name, _ in ours] == [name for name, _ in theirs]
+    counts = Counter(_in_place(ours, theirs) if in_line else _lined_up(ours, theirs))
+    yield from (f"{count} {name}" for name, count in counts.most_common())
+
+
+def _in_place(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Return the names of commands that are not what the one in the same place is."""
+    return (other[0] for one, other in zip(ours, theirs, strict=True) if one != other)
+
+
+def _lined_up(ours: Sequence[tuple[str, str]], theirs: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Return the names of commands that one side has and the other has not."""
     matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
-    counts: Counter[str] = Counter()
     for tag, start, end, first, last in matcher.get_opcodes():
         if tag != "equal":
-            names = [name for name, _ in theirs[first:last]] or [n for n, _ in ours[start:end]]
-            counts.update(names)
-    yield from (f"{count} {name}" for name, count in counts.most_common())
+            yield from (name for name, _ in theirs[first:last] or ours[start:end])
 
 
 def _rows(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[str]:

@@ -28,14 +28,13 @@ def extents(program: Program) -> Mapping[int, Extent]:
 
     Raises as `mizzen.targets.ethos_u.judge.hazards.find_hazards`.
     """
-    ends: dict[int, tuple[int, int]] = {}
+    ends: dict[int, list[int]] = {}
     for step in steps(program, accelerator_of(program.hardware)):
         if isinstance(step, Wait):
             continue
         for side, accesses in enumerate((step.reads, step.writes)):
             for access in accesses:
                 if access.place.kind is Kind.REGION:
-                    held = list(ends.get(access.place.index, (0, 0)))
+                    held = ends.setdefault(access.place.index, [0, 0])
                     held[side] = max(held[side], access.bytes.end)
-                    ends[access.place.index] = (held[0], held[1])
-    return {region: Extent(*held) for region, held in sorted(ends.items())}
+    return {region: Extent(read, written) for region, (read, written) in sorted(ends.items())}
