@@ -2,13 +2,16 @@
 
 A weight that is wrong by one may hide in the rounding of every input that is tried; here nothing
 hides. What is compiled now is proved. Operations that are others, because a compiler or its options
-are, have their constants otherwise with good reason: they are counted, and say nothing.
+are, have their constants otherwise with good reason: they are counted, and say nothing. Where many
+are others, an operation in the same place may be another slice, or another layer's, of the same
+shape: it has to hold much the same to be compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,9 @@ from mizzen.report.comparison import ConstantDifference, ConstantsComparison
 Array = npt.NDArray[Any]
 Constants = Mapping[int, Mapping[str, Array]]
 """By the byte offset of an operation's command, and by name."""
+
+OF_ALL = (SETTINGS, OPERANDS)
+"""What operations have that hold no constants, too."""
 
 NOTHING: Origins = {}
 
@@ -53,13 +59,12 @@ def constants_beside(artifact: Artifact, compiled: Artifact) -> ConstantsCompari
     for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         origins = compiled.report.origins
         pairs = list(_pairs(one, other, origins[place] if place < len(origins) else NOTHING))
-        alike = [pair for pair in pairs if pair.is_alike]
-        odd = [pair for pair in pairs if not pair.is_alike]
+        alike, odd = _apart(pairs)
         if len(odd) * OPERATIONS_FOR_ONE > len(pairs):
-            others += len(odd)
-            odd = []
-        others += 0 if pairs else len(one)
-        compared += len(alike)
+            alike, odd = [pair for pair in alike if pair.is_same], []
+        found = sum(pair.operations for pair in alike)
+        others += (len(pairs) or len(one)) - found - len(odd)
+        compared += found
         wrong += [pair.as_other() for pair in odd]
         wrong += _wrong(alike)
         if not wrong:
@@ -76,11 +81,15 @@ def _constants(step: NpuStep) -> Constants:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """An operation of each side in the same place, and the model's operator that it is of."""
+    """An operation of each side in the same place, and the model's operator that it is of.
+
+    operations  of each side, where they are several slices
+    """
 
     ours: Mapping[str, Array]
     theirs: Mapping[str, Array]
     origin: Origin
+    operations: int = 1
 
     @property
     def is_alike(self) -> bool:
@@ -90,6 +99,17 @@ class _Pair:
             for constants in (self.ours, self.theirs)
         )
         return one == other
+
+    @property
+    def is_same(self) -> bool:
+        """Whether each of the constants of a pair that is alike has much in common.
+
+        Numbers of a small range, such as shifts, have that by chance: so all of them count.
+        """
+        names = [name for name in self.ours if name not in OF_ALL]
+        found = [difference(self.ours[name][np.newaxis], self.theirs[name][np.newaxis])
+                 for name in names]  # fmt: skip
+        return all(odd is None or odd.share <= SAYS_SOMETHING for odd in found)
 
     def as_other(self) -> ConstantDifference:
         """Return how two differ that are not alike: by how many numbers they have."""
@@ -117,6 +137,47 @@ def _pairs(ours: Constants, theirs: Constants, origins: Origins) -> Iterator[_Pa
     if len(ours) == len(theirs):
         for at, there in zip(sorted(ours), sorted(theirs), strict=True):
             yield _Pair(ours[at], theirs[there], origins.get(there, Origin()))
+
+
+def _apart(pairs: Sequence[_Pair]) -> tuple[list[_Pair], list[_Pair]]:
+    """Return the pairs that are alike, and those that are not.
+
+    Neighbours that are not, and hold the same together, are slices that were cut in other places:
+    they are one pair.
+    """
+    alike: list[_Pair] = []
+    odd: list[_Pair] = []
+    for are_alike, run in groupby(pairs, key=lambda pair: pair.is_alike):
+        neighbours = list(run)
+        whole = None if are_alike else _joined(neighbours)
+        if are_alike:
+            alike += neighbours
+        elif whole is not None and whole.is_alike and whole.is_same:
+            alike.append(whole)
+        else:
+            odd += neighbours
+    return alike, odd
+
+
+def _joined(slices: Sequence[_Pair]) -> _Pair | None:
+    """Return slices of a depth as one pair; None for operations that differ in more than depth."""
+    sides = [[pair.ours for pair in slices], [pair.theirs for pair in slices]]
+    forms = {_form(constants) for side in sides for constants in side}
+    if len(slices) < 2 or len(forms) > 1:
+        return None
+    names = [name for name in slices[0].ours if name not in OF_ALL]
+    ours, theirs = (
+        {name: np.concatenate([constants[name] for constants in side]) for name in names}
+        for side in sides
+    )
+    return _Pair(ours, theirs, slices[0].origin, len(slices))
+
+
+def _form(constants: Mapping[str, Array]) -> tuple[object, ...]:
+    return tuple(
+        (name, array.shape if name in OF_ALL else array.shape[1:])
+        for name, array in constants.items()
+    )
 
 
 def _wrong(pairs: Sequence[_Pair]) -> Iterator[ConstantDifference]:
