@@ -15,11 +15,11 @@ SCORES = np.log(np.array([[0.1, 0.6, 0.0, 0.3], [0.3, 0.0, 0.1, 0.6]], np.float3
 
 def test_the_best_is_taken_where_nothing_is_drawn() -> None:
     assert Sampling()(SCORES).tolist() == [1, 3]
-    assert Sampling(top=4, temperature=0)(SCORES).tolist() == [1, 3]
+    assert Sampling(top_k=4, temperature=0)(SCORES).tolist() == [1, 3]
 
 
 def test_tokens_are_drawn_as_often_as_their_scores_say() -> None:
-    draw, drawn = Sampling(top=3, seed=1), 4000
+    draw, drawn = Sampling(top_k=3, seed=1), 4000
     counts = np.zeros((2, 4))
     for _ in range(drawn):
         counts[[0, 1], draw(SCORES)] += 1
@@ -29,7 +29,7 @@ def test_tokens_are_drawn_as_often_as_their_scores_say() -> None:
 
 
 def test_a_token_beyond_the_best_is_never_drawn() -> None:
-    draw = Sampling(top=2, temperature=100, seed=2)
+    draw = Sampling(top_k=2, temperature=100, seed=2)
     drawn = np.stack([draw(SCORES) for _ in range(200)])
     assert [set(column) for column in drawn.T.tolist()] == [{1, 3}, {0, 3}]
 

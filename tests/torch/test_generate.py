@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import mizzen
+from mizzen.analysis.checking.invariants import invariants_of
 from mizzen.artifact.artifact import Artifact
 from mizzen.cli.main import main
 from mizzen.diagnostics import MizzenError
@@ -76,7 +78,7 @@ def test_streams_of_a_batch_are_independent(artifact: Artifact) -> None:
 def test_a_text_ends_with_the_context(artifact: Artifact) -> None:
     assert artifact.decoder.context == PLACES
     assert len([*artifact.session().generate([1, 2])]) == PLACES - 1
-    with pytest.raises(MizzenError, match="must have 1 to 6 tokens, and has 7"):
+    with pytest.raises(MizzenError, match="must have 1 to 6 tokens here, and has 7"):
         list(artifact.session().generate([1] * 7))
     session = artifact.session()
     assert len([*session.generate([1], 2)]) == 2
@@ -109,3 +111,26 @@ def test_what_is_no_decoder_is_refused() -> None:
                     calibration=[torch.ones(1, 4), -torch.ones(1, 4)])  # fmt: skip
     with pytest.raises(MizzenError, match=r"E731.*must take one token"):
         _ = layer.decoder
+
+
+def test_a_cache_that_is_written_at_a_position_is_no_dead_result(artifact: Artifact) -> None:
+    assert [each.code for each in invariants_of(artifact)] == []
+
+
+def test_a_program_for_executorch_ends_with_its_context_too(
+    artifact: Artifact, tmp_path: Path
+) -> None:
+    artifact.save(tmp_path / "decoder.pte")
+    program = mizzen.load(tmp_path / "decoder.pte")
+    assert program.decoder.context == PLACES
+    came, wanted = (
+        [token.tokens.tolist() for token in each.session().generate([1, 2])]
+        for each in (program, artifact)
+    )
+    assert came == wanted
+
+
+@pytest.mark.parametrize("wrong", ["abc", [[1, 2, 3], [4]], [0.5], 7])
+def test_a_prompt_that_is_no_tokens_is_refused(artifact: Artifact, wrong: object) -> None:
+    with pytest.raises(MizzenError, match="E738"):
+        artifact.session().generate(wrong)

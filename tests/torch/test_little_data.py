@@ -72,10 +72,10 @@ def test_a_branch_that_is_never_reached_is_named() -> None:
     assert found.message.endswith("every one that came was 0")
 
 
-def prepared(model: nn.Module) -> Any:
+def prepared(model: nn.Module, example: tuple[torch.Tensor, ...] = EXAMPLE) -> Any:
     quantizer = EthosUQuantizer("ethos-u55-128")
     quantizer.set_global(get_symmetric_quantization_config())
-    return prepare_pt2e(torch.export.export(model.eval(), EXAMPLE).module(), quantizer)
+    return prepare_pt2e(torch.export.export(model.eval(), example).module(), quantizer)
 
 
 def test_conversion_step_by_step_warns_once() -> None:
@@ -91,6 +91,22 @@ def test_a_batch_is_several_samples() -> None:
     observer = next(row for row in module.modules() if hasattr(row, "calls"))
     observer.calls.add(torch.randn(16, 8))
     assert not list(observer.calls.findings(None, is_computed=False))
+
+
+class _Masked(nn.Module):
+    """Attention whose mask hides most of the scores."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        visible = torch.arange(16)[None, :] <= 3
+        return nn.functional.scaled_dot_product_attention(x, x, x, visible.expand(16, 16))
+
+
+def test_what_a_mask_hides_is_not_cut_off() -> None:
+    calls = [(torch.randn(1, 1, 16, 8),) for _ in range(4)]
+    module = prepared(_Masked(), calls[0])
+    for call in calls:
+        module(*call)
+    assert not list(saturation(convert_pt2e(module), calls))
 
 
 def test_what_is_cut_off_is_counted() -> None:

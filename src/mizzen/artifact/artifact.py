@@ -21,6 +21,7 @@ from mizzen.artifact.decoding import (
     NextToken,
     decoder_of,
     greedy,
+    prompt_of,
 )
 from mizzen.artifact.execution import Contents, KeptState, execute, execute_in_parts
 from mizzen.artifact.interface import Array, Example
@@ -345,11 +346,12 @@ class Session:
         choose  takes scores, float32 [streams, vocabulary]; gives tokens [streams]
 
         A later call goes on after the last token. Raises E731 where the artifact is no decoder of
-        one token at a time, E732 for a prompt that the context has no room for.
+        one token at a time, E732 for a prompt that the context has no room for, E738 for one that
+        is no array of tokens.
         """
         if self._decoding is None:
             self._decoding = Decoding(self._artifact.decoder, self.run)
-        given = np.broadcast_to(np.asarray(prompt), (self._batch, np.shape(prompt)[-1]))
+        given = prompt_of(prompt, self._batch)
         return islice(self._decoding.after(given, choose), tokens)
 
     def _next(self, artifact: Artifact, batch: Batch) -> Array | tuple[Array, ...]:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mizzen.artifact.execution import Contents
 from mizzen.artifact.host_steps import NarrowStep
 from mizzen.artifact.interface import Array, TensorInfo
+from mizzen.artifact.kernel_step import KernelStep
+from mizzen.artifact.steps import Step
 from mizzen.diagnostics import fail
 
 Run = Callable[..., "Array | tuple[Array, ...]"]
@@ -85,12 +88,19 @@ def decoder_of(contents: Contents, name: str) -> Decoder:
 
 def _context(contents: Contents, position: int) -> int | None:
     """Return how many positions the artifact's own check lets pass."""
-    sizes = [
-        step.size
-        for step in contents.steps
-        if isinstance(step, NarrowStep) and step.input == position and step.size is not None
-    ]
+    sizes = [size for step in contents.steps if (size := _checked(step, position)) is not None]
     return min(sizes, default=None)
+
+
+def _checked(step: Step, index: int) -> int | None:
+    """Return what a step checks that an index is below; None where it does not."""
+    match step:
+        case NarrowStep() if step.input == index:
+            return step.size
+        case KernelStep():
+            return step.row_counts.get(index)
+        case _:
+            return None
 
 
 def _no_decoder(name: str, inputs: list[TensorInfo], outputs: list[TensorInfo]) -> Exception:
@@ -111,6 +121,21 @@ def greedy(scores: Array) -> Array:
     return np.argmax(scores, axis=-1)
 
 
+def prompt_of(tokens: Any, streams: int) -> Array:
+    """Return a prompt as int64 [streams, tokens]. E738 for what is no such array."""
+    try:
+        given = np.asarray(tokens)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError
+        return np.broadcast_to(given, (streams, given.shape[-1])).astype(np.int64)
+    except (ValueError, IndexError, TypeError):
+        raise fail(
+            "E738",
+            f"a prompt must be tokens as integers, [N] or [{streams}, N], and is {tokens!r:.80}",
+            help="session.generate(tokenizer.encode(text))",
+        ) from None
+
+
 class Decoding:
     """Streams of tokens through a decoder, whose state is that of one session."""
 
@@ -126,10 +151,10 @@ class Decoding:
         Goes on until the caller stops or the context is full. What was chosen last before comes
         before the prompt. E732 for a prompt that the context has no room for.
         """
+        self._require_room(prompt.shape[1])
         if self._chosen is not None:
             last: Array = self._chosen[:, None]
             prompt = np.concatenate([last, prompt], axis=1)
-        self._require_room(prompt.shape[1])
         for column in prompt.T[:-1]:
             self._take(column)
         token = prompt[:, -1]
@@ -139,21 +164,13 @@ class Decoding:
             yield NextToken(scores, token)
 
     def _require_room(self, tokens: int) -> None:
-        context = self.decoder.context
-        room = tokens if context is None else context - self.taken
-        if room < 1 and tokens:
+        pending, context = int(self._chosen is not None), self.decoder.context
+        room = tokens if context is None else context - self.taken - pending
+        least = 1 - pending
+        if not least <= tokens <= room:
             raise fail(
                 "E732",
-                f"a session must have room for another token, and all {context} positions of the "
-                "context are taken",
-                help="start another session, or compile with a longer cache",
-            )
-        if not 1 <= tokens <= room:
-            chosen = 0 if self._chosen is None else 1
-            last = ", with the last token that was chosen," if chosen else ""
-            raise fail(
-                "E732",
-                f"a prompt{last} must have 1 to {room} tokens, and has {tokens}",
+                f"a prompt must have {least} to {max(room, least)} tokens here, and has {tokens}",
                 help="shorten the prompt, start another session, or compile with a longer cache",
             )
 

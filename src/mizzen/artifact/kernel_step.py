@@ -42,6 +42,10 @@ REFUSALS = (
 """What PyTorch raises for arguments that do not suit; warnings are errors for some users."""
 
 
+LOOK_UP = "aten::embedding.out"
+"""Takes a table, then the indices of its rows; also how a program checks an index."""
+
+
 class KernelStep:
     """Consecutive kernels of a program, whose values they take and change.
 
@@ -69,6 +73,17 @@ class KernelStep:
         self.elements = tuple(_largest(call, values) for call in calls)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+
+    @property
+    def row_counts(self) -> dict[int, int]:
+        """The tensors that look up rows of a constant table, to how many rows it has."""
+        return {
+            call.arguments[1]: table.shape[0]
+            for call, _ in self._calls
+            if call.kernel == LOOK_UP
+            and isinstance(table := self._values[call.arguments[0]], PteTensor)
+            and table.is_constant
+        }
 
     def run(self, values: Values, batch: int) -> None:
         """Compute the outputs, one inference after the other."""

@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity
-from mizzen.quantize.nodes import origin_of
+from mizzen.quantize.nodes import HIDDEN, origin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,8 @@ class _Counting(fx.Interpreter):
             source: Any = self.fetch_args_kwargs_from_env(n)[0][0]
             low, high = _range_of(n)
             half: Any = n.args[1]
-            beyond = (source < low - half / 2) | (source > high + half / 2)
+            below = (source < low - half / 2) & (source > HIDDEN)  # what a mask hides is meant so
+            beyond = below | (source > high + half / 2)
             before = self.counts.get(n, (0, 0))
             self.counts[n] = (before[0] + int(beyond.sum()), before[1] + source.numel())
         return super().run_node(n)

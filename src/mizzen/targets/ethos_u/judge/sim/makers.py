@@ -147,6 +147,8 @@ class _NamedBytes:
             stream = operation.indices.stream
             yield self._run(stream.region, stream.offset, stream.length)
             yield from self._indexed(operation, operation.indices)
+            if operation.indices.scatters:
+                yield from self._kept(operation, operation.indices)
 
     def _indexed(self, op: Dma, indices: Indices) -> Iterator[Names]:
         """Return the names of all bytes that rows may be taken from, plane by plane."""
@@ -155,6 +157,13 @@ class _NamedBytes:
         for plane in range(op.planes):
             first = op.source.offset + plane * op.source.plane_stride
             yield self._run(op.source.region, first + min(reach, 0), abs(reach) + op.length)
+
+    def _kept(self, op: Dma, indices: Indices) -> Iterator[Names]:
+        """Return the names of all bytes that rows may be put into: those that are not stay."""
+        reach = indices.greatest * op.destination.row_stride
+        for plane in range(op.planes):
+            first = op.destination.offset + plane * op.destination.plane_stride
+            yield self._run(op.destination.region, first + min(reach, 0), abs(reach) + op.length)
 
     def _run(self, region: int, offset: int, length: int) -> Names:
         if region in self._constants:
