@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from mizzen.diagnostics import Diagnostic, Origin, Severity
-from mizzen.quantize.nodes import HIDDEN, origin_of
+from mizzen.quantize.nodes import HIDDEN, KNOWN_RANGE, origin_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,9 @@ def saturation(
 class _Counting(fx.Interpreter):
     """Infers, and counts by roundings the numbers that are more than half a step out of range.
 
+    A range that is known beforehand, such as that of what an exponential is taken of, cuts off what
+    it is meant to.
+
     State goes on from call to call in tensors of its own: the model keeps the state that it starts
     from.
     """
@@ -173,7 +176,8 @@ class _Counting(fx.Interpreter):
 
     def run_node(self, n: fx.Node) -> Any:
         """Count, and compute."""
-        if str(n.target) == "quantized_decomposed.quantize_per_tensor.default":
+        is_rounding = str(n.target) == "quantized_decomposed.quantize_per_tensor.default"
+        if is_rounding and KNOWN_RANGE not in n.all_input_nodes[0].meta:
             source: Any = self.fetch_args_kwargs_from_env(n)[0][0]
             low, high = _range_of(n)
             half: Any = n.args[1]

@@ -14,7 +14,7 @@ from mizzen.targets.ethos_n import legal
 ROOT = Path(mizzen.__file__).parent
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits.tflite"
 ACCELERATOR = "ethos-n78-4tops-4ple"
-MOST_FILES = 116
+MOST_FILES = 119
 """Files of the package that a warm compilation may enter, those of its estimate included."""
 
 
