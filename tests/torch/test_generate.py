@@ -78,7 +78,7 @@ def test_streams_of_a_batch_are_independent(artifact: Artifact) -> None:
 def test_a_text_ends_with_the_context(artifact: Artifact) -> None:
     assert artifact.decoder.context == PLACES
     assert len([*artifact.session().generate([1, 2])]) == PLACES - 1
-    with pytest.raises(MizzenError, match="must have 1 to 6 tokens here, and has 7"):
+    with pytest.raises(MizzenError, match="must have 1 to 6 tokens, and has 7"):
         list(artifact.session().generate([1] * 7))
     session = artifact.session()
     assert len([*session.generate([1], 2)]) == 2

@@ -151,10 +151,10 @@ class Decoding:
         Goes on until the caller stops or the context is full. What was chosen last before comes
         before the prompt. E732 for a prompt that the context has no room for.
         """
-        self._require_room(prompt.shape[1])
         if self._chosen is not None:
             last: Array = self._chosen[:, None]
             prompt = np.concatenate([last, prompt], axis=1)
+        self._require_room(prompt.shape[1])
         for column in prompt.T[:-1]:
             self._take(column)
         token = prompt[:, -1]
@@ -164,13 +164,21 @@ class Decoding:
             yield NextToken(scores, token)
 
     def _require_room(self, tokens: int) -> None:
-        pending, context = int(self._chosen is not None), self.decoder.context
-        room = tokens if context is None else context - self.taken - pending
-        least = 1 - pending
-        if not least <= tokens <= room:
+        context = self.decoder.context
+        room = tokens if context is None else context - self.taken
+        if room < 1 and tokens:
             raise fail(
                 "E732",
-                f"a prompt must have {least} to {max(room, least)} tokens here, and has {tokens}",
+                f"a session must have room for another token, and all {context} positions of the "
+                "context are taken",
+                help="start another session, or compile with a longer cache",
+            )
+        if not 1 <= tokens <= room:
+            chosen = 0 if self._chosen is None else 1
+            last = ", with the last token that was chosen," if chosen else ""
+            raise fail(
+                "E732",
+                f"a prompt{last} must have 1 to {room} tokens, and has {tokens}",
                 help="shorten the prompt, start another session, or compile with a longer cache",
             )
 
