@@ -97,7 +97,11 @@ def figures_of(
 
 
 def own_accelerator(board: Board) -> str:
-    """Return the NPU of a board that says which it has, else one of a product that it may have."""
+    """Return the NPU that a board's memories were measured with, else its own or a possible one."""
+    if board.measured is not None and any(
+        npu.has(board.measured.accelerator) for npu in board.npus
+    ):
+        return board.measured.accelerator
     if not board.accelerators and board.npu.has(DEFAULT_ACCELERATOR):
         return DEFAULT_ACCELERATOR
     return board.own_accelerator

@@ -95,6 +95,23 @@ def test_memories_that_were_measured_otherwise_are_not_taken(
     assert configuration.system.behind(Port.AXI1).read_latency_cycles != 150
 
 
+def test_the_npu_that_was_measured_is_the_default(board: Board, tmp_path: Path) -> None:
+    configuration = resolve_target(
+        CompileOptions(board=str(tmp_path / f"{board.name}.toml"))
+    ).configuration
+    assert configuration.accelerator.name == NPU
+    assert configuration.warnings == ()
+    assert configuration.system.behind(Port.AXI1).read_latency_cycles == 150
+
+
+def test_an_npu_that_was_measured_and_is_not_the_boards_is_no_default(tmp_path: Path) -> None:
+    path = tmp_path / "other.toml"
+    path.write_text(measured_file("grove_vision_ai_v2", "other", "Other", MEASURED))
+    assert resolve_target(CompileOptions(board=str(path))).configuration.accelerator.name == (
+        "ethos-u55-64"
+    )
+
+
 def test_a_board_that_nobody_measured_changes_nothing() -> None:
     configuration = resolve(NPU)
     assert in_measured(configuration, find_board("corstone300")) is configuration
