@@ -26,6 +26,13 @@ def parts() -> Artifact:
 
 
 @pytest.fixture(scope="session")
+def whole() -> Artifact:
+    """The example, all of it on the NPU."""
+    digits = ROOT / "examples" / "digits" / "digits.tflite"
+    return mizzen.compile(digits, "ethos-u55-128", prove="off")
+
+
+@pytest.fixture(scope="session")
 def system(parts: Artifact) -> EthosUConfiguration:
     """The system that it was compiled for."""
     found = configuration_of(parts, None)

@@ -48,6 +48,8 @@ FACTORS = (0.125, 0.35, 2.8, 8.0)
 """Of a number, where a descent may begin."""
 SETTLED = 1e-3
 """Of the sum of squares, gained in a round: then it ends."""
+LARGEST_FACTOR = 1e6
+"""Of an error: with it a number may be anything. Ref: `mizzen.boards.file_format`, `Factor`."""
 LEAST_TO_HOLD_OUT = 4
 """Counts: with fewer, half of them tells nothing of the other half."""
 
@@ -81,7 +83,8 @@ class Fitted:
     """What a fit says of a number.
 
     value  that it has now: the one before where it is not told
-    error  factor by which it may well be more or less; infinite where the counts say nothing
+    error  factor by which it may well be more or less; `LARGEST_FACTOR` where the counts say
+           nothing
     told   whether the counts tell it
     """
 
@@ -309,12 +312,13 @@ class _Search:
         columns: list[Floats] = []
         for place in free:
             known = self.known[place]
+            here = _place(known, values[place])
             moved = known.within(_moved(known, values[place], STEP))
-            if moved == values[place]:
+            if _place(known, moved) - here < STEP / 2:  # The bound is near, and may be no step off.
                 moved = known.within(_moved(known, values[place], -STEP))
             tried = list(values)
             tried[place] = moved
-            distance = _place(known, moved) - _place(known, values[place])
+            distance = _place(known, moved) - here
             columns.append((self._residuals(tried, free) - residuals) / distance)
         return np.stack(columns, axis=1)
 
@@ -359,4 +363,4 @@ def _from_before(known: Parameter, value: float) -> float:
 
 
 def _factor(error: float) -> float:
-    return math.exp(error) if error < math.log(1e6) else math.inf
+    return math.exp(error) if error < math.log(LARGEST_FACTOR) else LARGEST_FACTOR

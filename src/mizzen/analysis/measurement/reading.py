@@ -82,7 +82,7 @@ class Measurement:
     def npu_cycles(self) -> float | None:
         """Cycles that the NPU is at work: without those that it is idle, where they are known."""
         active = self.events.get(ACTIVE_EVENT)
-        if active:
+        if active is not None:
             return active
         if self.cycles is None:
             return None

@@ -18,7 +18,7 @@ from mizzen.analysis.measurement.reading import Measurement, OperatorTime
 from mizzen.artifact.artifact import Artifact
 from mizzen.artifact.steps import NpuStep
 from mizzen.artifact.written import as_written
-from mizzen.diagnostics import Device, fail
+from mizzen.diagnostics import Device, MizzenError, fail
 from mizzen.report.cost import OperationCost
 from mizzen.targets.ethos_u.judge.timing import Step, estimate, events_of, steps_of
 from mizzen.targets.ethos_u.machine.commands import Arch
@@ -41,6 +41,8 @@ BEATS_APART = 0.2
 The model's are within 0.16 of those of another compiler's version. Ref: docs/explanation/timing.md.
 """
 SHOWN_KINDS = 2
+LEAST_COUNT = 1
+"""Of an inference: less is of a counter that did not run, whatever the log's number is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +128,7 @@ def match(
         _take(measurement, counts, parts, entries)
     samples = tuple(_samples(counts, parts))
     if not samples:
-        raise fail(
-            "E744",
-            "a count must be of the NPU's work, and the log has only the processor's "
-            f"for {artifact.name}, which has operators on the CPU beside the NPU's",
-            help="print the NPU's cycle counter, or the runtime's profile by operator",
-        )
+        raise _nothing(artifact, measurements)
     arch = configuration.accelerator.arch
     return Matched(
         samples,
@@ -142,6 +139,29 @@ def match(
             if (cost := entries[place].cost) is not None
         ),
     )
+
+
+def _nothing(artifact: Artifact, measurements: Sequence[Measurement]) -> MizzenError:
+    """Return the error of a log without a count of the NPU's work: E744."""
+    if any(_counts_npu(each) for each in measurements):
+        return fail(
+            "E744",
+            "a count of the NPU's work must be 1 cycle or more, and the log has only 0 for "
+            f"{artifact.name}",
+            help="did the NPU run, and was its counter started before it?",
+        )
+    return fail(
+        "E744",
+        "a count must be of the NPU's work, and the log has only the processor's "
+        f"for {artifact.name}, which has operators on the CPU beside the NPU's",
+        help="print the NPU's cycle counter, or the runtime's profile by operator",
+    )
+
+
+def _counts_npu(measurement: Measurement) -> bool:
+    """Whether a measurement has a count of the NPU, or of an inference that took no time."""
+    on_npu = any(operator.on_npu for operator in measurement.operators)
+    return measurement.npu_cycles is not None or on_npu or measurement.cpu_cycles == 0
 
 
 def _parts(
@@ -179,7 +199,7 @@ def _parts(
 def _take(
     measurement: Measurement, counts: _Counts, parts: Sequence[_Part], entries: Sequence[_Entry]
 ) -> None:
-    cycles = measurement.npu_cycles
+    cycles, ticks = measurement.npu_cycles or 0.0, measurement.cpu_cycles or 0.0
     if measurement.part is not None:
         number, of = measurement.part
         if of != len(parts) or not 1 <= number <= of:
@@ -190,14 +210,14 @@ def _take(
                 help="give the artifact that ran: `mizzen compile --instrument` writes one whose "
                 "parts are counted",
             )
-        if cycles:
+        if cycles >= LEAST_COUNT:
             counts.parts[number - 1].append(cycles)
-    elif cycles:
+    elif cycles >= LEAST_COUNT:
         counts.whole.append(cycles)
     elif measurement.operators:
         _profile(measurement, counts, entries)
-    elif measurement.cpu_cycles and len(entries) == len(parts):
-        counts.whole_ticks.append(measurement.cpu_cycles)
+    elif ticks >= LEAST_COUNT and len(entries) == len(parts):
+        counts.whole_ticks.append(ticks)
 
 
 def _profile(measurement: Measurement, counts: _Counts, entries: Sequence[_Entry]) -> None:
@@ -219,7 +239,7 @@ def _profile(measurement: Measurement, counts: _Counts, entries: Sequence[_Entry
         )
     for place, operator in enumerate(operators):
         entry = entries[place % len(entries)]
-        if not operator.ticks:
+        if operator.ticks < LEAST_COUNT:
             continue
         if entry.part is None:
             counts.cpu[place % len(entries)].append(operator.ticks)
@@ -232,9 +252,11 @@ def _sums(operators: Sequence[OperatorTime], counts: _Counts, entries: Sequence[
     """Take sums by name; the NPU's is of all its operators, that of a CPU operator of one alone."""
     names = [entry.name for entry in entries]
     for operator in operators:
-        if operator.on_npu and operator.ticks:
+        if operator.ticks < LEAST_COUNT:
+            continue
+        if operator.on_npu:
             counts.whole_ticks.append(operator.ticks)
-        elif names.count(operator.name) == 1 and operator.ticks:
+        elif names.count(operator.name) == 1:
             counts.cpu[names.index(operator.name)].append(operator.ticks)
 
 
