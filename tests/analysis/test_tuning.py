@@ -69,6 +69,7 @@ def test_a_choice_is_the_options_that_repeat_it() -> None:
     assert str(Choice()) == "as asked for"
 
 
+@pytest.mark.sweep
 def test_less_sram_for_a_real_network(model_file: Callable[[str], Path]) -> None:
     path = model_file("rnnoise_INT8.tflite")
     tuned = tune(path, "ethos-u65-512", objective="sram")

@@ -55,7 +55,14 @@ def test_every_tensor_is_that_of_the_whole_network(
     assert [str(row) for row in rows if row.differing] == []
 
 
-@pytest.mark.parametrize("name", ["kws_ref_model", "pretrainedResnet_quant", "vww_96_int8"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kws_ref_model",
+        pytest.param("pretrainedResnet_quant", marks=pytest.mark.sweep),
+        pytest.param("vww_96_int8", marks=pytest.mark.sweep),
+    ],
+)
 def test_every_tensor_of_a_real_network(
     name: str, models: Path, split_at_random: Callable[[Network, int], Mapping], engine: Engine
 ) -> None:

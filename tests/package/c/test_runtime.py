@@ -26,7 +26,7 @@ FORMAT, DAMAGED, MEMORY, KERNEL, ARGUMENT, OTHER_NPU, NPU = 1, 2, 3, 4, 5, 6, 7
 OTHER_FILE, CHECKSUM = 10, 11
 
 
-@pytest.fixture(scope="module", params=["gcc", "clang"])
+@pytest.fixture(scope="module", params=["gcc", pytest.param("clang", marks=pytest.mark.sweep)])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(tmp_path_factory.mktemp("host"), request.param)
 

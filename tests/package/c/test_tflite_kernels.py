@@ -170,7 +170,7 @@ def damaged(folder: Path, times: int) -> None:
 
 
 def test_kernels_of_damaged_containers_stay_inside(tmp_path: Path) -> None:
-    damaged(tmp_path, 100)
+    damaged(tmp_path, 40)
 
 
 @pytest.mark.sweep
