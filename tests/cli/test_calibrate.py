@@ -42,15 +42,57 @@ def artifact(here: Path, run: Run) -> Path:
 
 
 def test_what_was_measured_goes_into_a_boards_file(artifact: Path, run: Run) -> None:
-    status, out, err = run("calibrate", artifact, "--log", "uart.log", "-o", "mine.toml")
+    words = ("--log", "uart.log", "-o", "mine.toml", "--board", "corstone300")
+    status, out, err = run("calibrate", artifact, *words)
     assert (status, err) == (0, "")
     assert "  forms     Mizzen's counter lines\n" in out
     assert re.search(r"OffChipFlash  bytes a cycle +1 +0\.(39|40)\d* +within", out)
-    assert out.endswith("Written\n  mine.toml  the board with its memories as measured\n")
+    assert out.endswith("Written\n  mine.toml  corstone300 with its memories as measured\n")
     status, out, err = run("check", "digits.tflite", *WHOLE, "--board", "mine.toml")
     assert status == 0
     assert "  measured     uart.log (sha256 " in err
     assert estimate(out) == pytest.approx(SLOW, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("compiled", "inherits", "error"),
+    [
+        (("--board", "pse84"), "infineon_pse84", ""),
+        (
+            ("--board", "slow.toml"),
+            "corstone300",
+            "warning[W354]: mine.toml should inherit the board that digits_vela.tflite ran on, "
+            "which was compiled for slow, whose file is elsewhere: it inherits corstone300\n"
+            "  help --board slow.toml\n",
+        ),
+        (
+            (),
+            "corstone300",
+            "warning[W354]: mine.toml should inherit the board that digits_vela.tflite ran on, "
+            "which names none: it inherits corstone300\n"
+            "  help --board NAME, one of `mizzen targets`\n",
+        ),
+    ],
+    ids=["built in", "of a file", "none"],
+)
+def test_the_board_that_it_was_compiled_for_is_inherited(
+    here: Path, run: Run, compiled: tuple[str, ...], inherits: str, error: str
+) -> None:
+    measured(here)
+    assert run("compile", "digits.tflite", *WHOLE, *compiled)[0] == 0
+    (here / "uart.log").write_text("mizzen-counters: inference 1, cycles 31590\n")
+    words = ("output/digits_vela.tflite", "--log", "uart.log", "-o", "mine.toml")
+    status, out, err = run("calibrate", *words)
+    assert (status, err) == (0, error)
+    assert (here / "mine.toml").read_text().startswith(f'inherits = "{inherits}"\n')
+    assert out.endswith(f"Written\n  mine.toml  {inherits} with its memories as measured\n")
+
+
+def test_a_short_name_of_a_board_is_inherited_by_its_own(artifact: Path, run: Run) -> None:
+    words = ("--log", "uart.log", "-o", "mine.toml", "--board", "pse84", "--json")
+    status, out, _ = run("calibrate", artifact, *words)
+    assert (status, json.loads(out)["inherits"]) == (0, "infineon_pse84")
+    assert run("check", "digits.tflite", "--prove", "off", "--board", "mine.toml")[0] == 0
 
 
 def test_the_document(artifact: Path, run: Run) -> None:

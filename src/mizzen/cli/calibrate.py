@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mizzen.cli.artifacts import add_data_option, load_artifact
-from mizzen.cli.configuration import add_board_option, board_of, file_name
+from mizzen.cli.configuration import add_board_option, file_name
 from mizzen.cli.console import Answer, Console
 from mizzen.cli.layout import count, fields, table
 from mizzen.cli.logs import log_bytes
-from mizzen.diagnostics import fail
+from mizzen.diagnostics import Diagnostic, Severity, fail
 
 if TYPE_CHECKING:
     from mizzen.analysis.measurement.calibration import Calibration, Run
@@ -63,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="write a board's file with the measured memories, for --board of other verbs",
     )
     group = parser.add_argument_group("configuration")
-    add_board_option(group, f"the board that it ran on (default: {BOARD})")
+    add_board_option(group, "the board that it ran on (default: the one that it was compiled for)")
     group.add_argument("--accelerator-config", metavar="NAME", help="the NPU of a raw .npz")
     group.add_argument(
         "--config", metavar="FILE", action="append", help="a vela.ini of your own; may be repeated"
@@ -91,6 +92,7 @@ def _pair(text: str) -> tuple[str, str]:
 def execute(options: argparse.Namespace, console: Console) -> Answer:
     """Compare and fit, and write what was measured. E747 for a file that is no .toml."""
     from mizzen.analysis.measurement.calibration import Run, calibrate, read_log
+    from mizzen.boards import find_board
 
     if options.output is not None and not options.output.endswith(SUFFIX):
         raise fail(
@@ -100,20 +102,58 @@ def execute(options: argparse.Namespace, console: Console) -> Answer:
         )
     logs = [read_log(Path(name).name, log_bytes(name)) for name in options.log]
     artifact = load_artifact(options, options.artifact)
-    board = board_of(options)
+    parent = _parent(options, artifact)
+    board = None if parent.doubt else find_board(parent.name)
     system = _system(options, artifact, board)
     runs = [Run(artifact, tuple(logs)), *_others(options, system)]
     with console.progress(f"fitting the memories of {system.system.name}"):
         found = calibrate(runs, system)
-    written = _write(options, found, board) if not found.failures else None
+    written = _write(options, found, parent) if not found.failures else None
     document = {
         **found.as_dict(),
         "board": None if board is None else board.name,
         "written": written,
+        "inherits": parent.name if written else None,
     }
-    text = _text(found, options.output, written, console)
-    diagnostics = (*artifact.doubts, *system.warnings, *found.diagnostics)
+    text = _text(found, options.output, written and parent.name, console)
+    guess = (parent.doubt,) if written and parent.doubt else ()
+    diagnostics = (*artifact.doubts, *system.warnings, *found.diagnostics, *guess)
     return Answer(document, text, failures=found.failures, diagnostics=diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """The board that it ran on, which a written file inherits.
+
+    name   or file
+    doubt  where it is a guess
+    """
+
+    name: str
+    doubt: Diagnostic | None = None
+
+
+def _parent(options: argparse.Namespace, artifact: Artifact) -> _Parent:
+    """Return the board that is asked about, or that the artifact was compiled for, or a guess."""
+    from mizzen.boards import board_names, find_board
+
+    if options.board is not None:
+        own = options.board.endswith(SUFFIX)
+        return _Parent(options.board if own else find_board(options.board).name)
+    report = artifact.report
+    figures = None if report is None else report.board_figures
+    known = "" if figures is None else figures.board
+    if known in board_names():
+        return _Parent(known)
+    why = f"was compiled for {known}, whose file is elsewhere" if known else "names none"
+    doubt = Diagnostic(
+        "W354",
+        f"{options.output} should inherit the board that {artifact.name} ran on, which {why}: it "
+        f"inherits {BOARD}",
+        Severity.WARNING,
+        help=f"--board {known or 'NAME'}{SUFFIX if known else ', one of `mizzen targets`'}",
+    )
+    return _Parent(BOARD, doubt)
 
 
 def _system(
@@ -168,7 +208,7 @@ def _others(options: argparse.Namespace, system: EthosUConfiguration) -> Iterato
         yield Run(artifact, (read_log(Path(log).name, log_bytes(log)),))
 
 
-def _write(options: argparse.Namespace, found: Calibration, board: Board | None) -> str | None:
+def _write(options: argparse.Namespace, found: Calibration, parent: _Parent) -> str | None:
     """Write the board's file; nothing where the counts tell nothing of memories."""
     from mizzen.boards import find_board, measured_file
     from mizzen.files import write_file
@@ -177,8 +217,7 @@ def _write(options: argparse.Namespace, found: Calibration, board: Board | None)
     if options.output is None or measured is None:
         return None
     path = Path(options.output)
-    parent = board or find_board(BOARD)
-    named = options.board or BOARD
+    named = parent.name
     if named.endswith(SUFFIX):
         named = os.path.relpath(named, path.parent)
         if Path(named) == Path(path.name):
@@ -187,12 +226,13 @@ def _write(options: argparse.Namespace, found: Calibration, board: Board | None)
                 f"{path} must inherit another board's file, and --board names itself",
                 help=f"--output {path.stem}_measured{SUFFIX}",
             )
-    text = measured_file(named, path.stem, f"{parent.title}, measured", measured)
+    text = measured_file(named, path.stem, f"{find_board(parent.name).title}, measured", measured)
     write_file(path, text.encode())
     return options.output
 
 
-def _text(found: Calibration, asked: str | None, written: str | None, console: Console) -> str:
+def _text(found: Calibration, asked: str | None, parent: str | None, console: Console) -> str:
+    """Return what is shown; `parent` is the board that a written file inherits."""
     parts = [
         f"{', '.join(found.artifacts)}\n{fields(list(_head(found)), width=console.width)}",
         _memories(found, console.width),
@@ -207,12 +247,12 @@ def _text(found: Calibration, asked: str | None, written: str | None, console: C
         why = "nothing: the counts say nothing about the memories"
         if found.failures:
             why = "nothing: the memories do not explain the counts"
-        parts.append(f"Written\n{fields([(asked, _what(written, why))], width=console.width)}")
+        parts.append(f"Written\n{fields([(asked, _what(parent, why))], width=console.width)}")
     return "\n\n".join(parts)
 
 
-def _what(written: str | None, why: str) -> str:
-    return why if written is None else "the board with its memories as measured"
+def _what(parent: str | None, why: str) -> str:
+    return why if parent is None else f"{parent} with its memories as measured"
 
 
 def _head(found: Calibration) -> Iterator[tuple[str, str]]:
