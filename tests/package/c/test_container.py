@@ -42,6 +42,22 @@ def test_calls_of_the_npu_come_back() -> None:
     assert not any(place % 16 for place in places)
 
 
+def test_calls_with_equal_constants_have_one_copy_of_them() -> None:
+    """Of a network cut in parts each NPU call has all of its constants; another's are another."""
+    program = on_npu()
+    (call,) = program.calls
+    assert isinstance(call, NpuCall)
+    constants = bytes(range(256)) * 64
+    calls = [replace(call, read_only=held) for held in (constants, constants, constants[:-1])]
+    container = decode(encode(replace(program, calls=tuple(calls)), NPU))
+    rows = container.tables["npu_calls"]
+    assert rows[0]["weights_at"] == rows[1]["weights_at"] != rows[2]["weights_at"]
+    assert [container.block(row["weights_at"], row["weights_bytes"]) for row in rows] == [
+        each.read_only for each in calls
+    ]
+    assert len(container.data) < 2 * len(constants) + 1024
+
+
 def test_calls_of_kernels_come_back() -> None:
     container = decode(encode(quantizing(), None))
     names = [row["id"] for row in container.tables["kernels"]]

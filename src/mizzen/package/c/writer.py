@@ -60,15 +60,20 @@ def encode(program: DeviceProgram, npu: tuple[int, int] | None) -> bytes:
 
 
 class _Blocks:
-    """Bytes that are used in place, aligned, one after the other."""
+    """Bytes that are only read, in place, aligned, one after the other; equal ones are one block.
+
+    NPU calls of one network cut in parts all have the whole network's constants.
+    """
 
     def __init__(self) -> None:
         self.data = bytearray()
+        self._places: dict[bytes, int] = {}
 
     def add(self, block: bytes) -> int:
-        """Put bytes behind the others; return where they start among them."""
-        at = len(self.data)
-        self.data += block + bytes(aligned(len(block)) - len(block))
+        """Return where these bytes start among the others, behind which they are put if new."""
+        at = self._places.setdefault(block, len(self.data))
+        if at == len(self.data):
+            self.data += block + bytes(aligned(len(block)) - len(block))
         return at
 
 
