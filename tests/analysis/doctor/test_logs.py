@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mizzen.analysis.doctor import doctor
 from mizzen.analysis.doctor.causes import TEXTS as CAUSE_TEXTS
 from mizzen.analysis.doctor.causes import Cause
 from mizzen.analysis.doctor.log import KEPT_SIGHTINGS, read_log
-from mizzen.analysis.doctor.messages import MESSAGES
+from mizzen.analysis.doctor.messages import MESSAGES, Source
 from mizzen.analysis.log_text import LONGEST_LINE
+from mizzen.package.firmware import firmware_folder
 
 from .logs import PASTED, RECORDED, TEXTS, PastedLog
 
@@ -36,6 +39,22 @@ def test_every_row_of_the_table_is_seen_in_some_log() -> None:
     seen = {id(each.message) for text in texts for each in read_log(text).sightings}
     unseen = [message.pattern.pattern for message in MESSAGES if id(message) not in seen]
     assert not unseen
+
+
+def test_every_text_of_the_c_runtime_is_known() -> None:
+    source = (firmware_folder() / "runtime" / "status_text.c").read_text()
+    texts = re.findall(r'"([^"]+)"', source.replace('#include "mizzen.h"', ""))
+    assert len(texts) > 10
+    for text in texts:
+        (sighting,) = read_log(f"mizzen: step 0: {text}").sightings
+        assert sighting.source is Source.MIZZEN, text
+        assert sighting.message.failure == (text != "all is well"), text
+
+
+def test_a_text_that_users_firmware_prints_itself_is_known() -> None:
+    text = "a file of weights or a model that is of another program"
+    (verdict,) = doctor(log=f"mz_open_apart: {text}").verdicts
+    assert verdict.cause is Cause.APART_OF_ANOTHER
 
 
 def test_every_cause_has_words() -> None:

@@ -44,6 +44,11 @@ class Cause(Enum):
     BACKEND_MISSING = "backend-missing"
     INPUTS_DIFFER = "inputs-differ"
     OTHER_FILE = "other-file"
+    FILE_CHANGED = "file-changed"
+    APART_OF_ANOTHER = "file-apart-of-another-program"
+    APART_DAMAGED = "file-apart-damaged"
+    KERNELS_DIFFER = "kernels-differ"
+    INDEX_OUTSIDE = "index-outside"
     EARLIER = "earlier-failure"
 
 
@@ -178,6 +183,28 @@ TEXTS: dict[Cause, CauseText] = {
         "this artifact is not the file on the board",
         "give doctor the file that the firmware was built with: `mizzen compile` and Vela call it "
         "NAME_vela.tflite",
+    ),
+    Cause.FILE_CHANGED: CauseText(
+        "the artifact's file is not as it was written",
+        "get the file again, or compile the network again, and write that to the device",
+    ),
+    Cause.APART_OF_ANOTHER: CauseText(
+        "the file of weights or the model that lies apart is of another program",
+        "write the file to the device that was exported with this firmware, at MODEL_FILE_ADDRESS, "
+        "or build the firmware of the export that the file is from",
+    ),
+    Cause.APART_DAMAGED: CauseText(
+        "the file of weights or the model that lies apart is not whole",
+        "write the whole file to MODEL_FILE_ADDRESS again, and compare its bytes there",
+    ),
+    Cause.KERNELS_DIFFER: CauseText(
+        "a kernel of the firmware does not take what the container gives it",
+        "build the firmware with the runtime and the model of one `mizzen export`",
+    ),
+    Cause.INDEX_OUTSIDE: CauseText(
+        "an index is outside of its table",
+        "give index inputs only rows that their tables have, and ask the runtime only for inputs "
+        "and outputs that the network has",
     ),
     Cause.EARLIER: CauseText(
         "something failed before this", "read the first failure in the log, not the last one"
