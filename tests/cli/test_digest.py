@@ -80,6 +80,27 @@ def test_a_verb_that_judges_fails(changed: Path, run: Run, name: str) -> None:
     assert "W315" not in err
 
 
+def test_comparing_ends_with_what_changed_where_constants_cannot_be_decoded(
+    compiled: Path, run: Run
+) -> None:
+    data = bytearray(compiled.read_bytes())
+    data[4_000] ^= 1
+    compiled.write_bytes(data)
+    status, out, err = run("compare", "digits.tflite", "--artifact", compiled, "--json")
+    assert status == 1
+    assert [row["code"] for row in json.loads(out)["failures"]] == ["E681", "E624"]
+    assert f"error[E681]: {CHANGED}" in err
+
+
+def test_the_doctor_finds_what_changed(changed: Path, run: Run) -> None:
+    status, out, err = run("doctor", changed, "--board", "corstone300")
+    assert status == 1
+    assert "  file                  FAILS: digits_vela.tflite must have the bytes" in out
+    assert "error[E474]: " in err
+    assert f"the artifact's file is not as it was written: {CHANGED}" in err
+    assert WHERE in err
+
+
 def test_the_text(changed: Path, run: Run) -> None:
     manifest = mizzen.load(changed.read_bytes()).manifest
     assert manifest is not None

@@ -264,12 +264,17 @@ def _exactness(options: argparse.Namespace, asked: Keywords, console: Console) -
     if artifact is not None and asked["accelerator"] is None:
         asked["accelerator"] = artifact.accelerator
     target = show_configuration(asked, model, console)
-    with console.progress(f"compiling {model}") as change:
-        compared = sides(model, target, artifact)
-        change(f"comparing {model}")
-        arrays = _arrays(options, compared[0], console)
-        inputs = Inputs(arrays, options.inputs, _seed(options), options.run)
-        comparison = run_all(compared, target, inputs)
+    try:
+        with console.progress(f"compiling {model}") as change:
+            compared = sides(model, target, artifact)
+            change(f"comparing {model}")
+            arrays = _arrays(options, compared[0], console)
+            inputs = Inputs(arrays, options.inputs, _seed(options), options.run)
+            comparison = run_all(compared, target, inputs)
+    except MizzenError as error:
+        if not doubts:
+            raise
+        return Answer({"artifact": options.artifact}, "", failures=(*doubts, error.diagnostic))
     return Answer(
         {"artifact": compared[0].artifact.name, **as_dict(comparison)},
         comparison_text(comparison, width=console.table_width),

@@ -12,6 +12,7 @@ from mizzen.analysis.doctor.stream import npu_steps
 from mizzen.analysis.memory import memory_report, needs_of
 from mizzen.artifact.device import device_program
 from mizzen.artifact.steps import NpuStep, read_network
+from mizzen.artifact.verifying import not_as_written
 from mizzen.boards import Board, Role
 from mizzen.diagnostics import MizzenError, Severity, did_you_mean
 from mizzen.export.board_fit import RELEASED, memory_fit
@@ -83,6 +84,12 @@ def _unchecked(
     name: str, needed: str, cause: Cause | None = None, help: str | None = None
 ) -> Check:
     return Check(name, None, needed, cause, help)
+
+
+def _file(situation: Situation) -> Iterator[Check]:
+    """What shows that the file is not as it was written, whatever of it can still be read."""
+    for doubt in not_as_written(situation.artifact):
+        yield Check("file", False, doubt.message, Cause.FILE_CHANGED, doubt.help)
 
 
 def _npu(situation: Situation) -> Iterator[Check]:
@@ -382,6 +389,7 @@ def _dotted(version: Sequence[int]) -> str:
 
 
 _LOOKS: tuple[Callable[[Situation], Iterator[Check]], ...] = (
+    _file,
     _npu,
     _registers,
     _architecture,
