@@ -17,6 +17,9 @@ from mizzen.artifact.host_steps import DequantizeStep, QuantizeStep
 from mizzen.artifact.interface import Array, Carried
 from mizzen.artifact.steps import Step
 
+MOST_BYTES = 2
+"""Of an integer: float32 does not hold all wider ones, and trying each takes too long."""
+
 
 def with_state_in_integers(contents: Contents) -> Contents:
     """Return the same steps without those that make state real and integers again."""
@@ -60,7 +63,9 @@ def _edges(contents: Contents, state: Carried) -> tuple[QuantizeStep, Dequantize
 
 
 def _undoes(quantize: QuantizeStep, dequantize: DequantizeStep) -> bool:
-    """Whether every integer of the type comes back as itself."""
+    """Whether every integer of the type comes back as itself; not tried beyond 16 bits."""
+    if quantize.dtype.itemsize > MOST_BYTES:
+        return False
     limits = np.iinfo(quantize.dtype)
     integers = np.arange(limits.min, limits.max + 1).astype(quantize.dtype)
     values = {dequantize.input: integers}
